@@ -33,7 +33,7 @@ export function requestOf(request: GateRequest | FetchRequest): GateRequest {
 const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =>
   Array.isArray(Object(request).rawHeaders);
 
-/** Node's own default: 2,000 names and values. */
+/** So many Node keeps by default. */
 const NODE_MAX_FIELDS = 1_000;
 
 export function refuseAmbiguous(

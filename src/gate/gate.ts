@@ -169,8 +169,8 @@ export function createGateChecks(identification: Identification, replies: Replie
     check,
     /**
      * Checks a further access for an admitted caller, such as the scopes that a body asks for. Checks neither
-     * token nor proof again. Throws a `TypeError` for anyone else and for `open`, and `ConfigurationError`
-     * for an access with problems.
+     * token nor proof again. Throws a `TypeError` for a caller whom no gate has admitted and for `open`, and
+     * `ConfigurationError` for an access with problems.
      *
      * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
      */

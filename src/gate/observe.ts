@@ -101,7 +101,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-/** Probes do not count as refused. */
+/** Probes do not count as refused, and have no line in the access log. */
 const isOfProbe = ({ route, request, forwardedMethod }: RequestRecord) =>
   forwardedMethod === undefined && /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 

@@ -12,7 +12,7 @@ const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Se
 
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
-/** The refusal as the challenge shows it (RFC 6750 §3). */
+/** Adds the scopes that the challenge names (RFC 6750 §3). */
 export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 
 export interface ReplyOptions extends ChallengeOptions {

@@ -1,5 +1,5 @@
 // A reply as a value: status, fields, content. Promises: JSON in UTF-8 with Content-Length, never sniffed,
-// and not cached unless its maker says so. Does not check further fields: ours are constants, and
+// and not cached unless its maker says so. Does not check further fields: ours are valid as made, and
 // handler-reply.ts checks a handler's.
 
 export interface Reply {

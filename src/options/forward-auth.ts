@@ -65,7 +65,7 @@ function identityOf(caller: Partial<Caller> = {}) {
 
 const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');
 
-/** Method and path: of the request itself if a path follows the prefix, else from header fields. */
+/** The request's own method and path if a path follows `/forward-auth`, else those in header fields. */
 function questionIn({ method, headers }: Exchange['request'], rest: string) {
   // Node joins repeated fields with a comma and a space: never a method or a target.
   const { 'x-forwarded-method': forwarded = '', 'x-forwarded-uri': uri = '' } = headers;

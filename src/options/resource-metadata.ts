@@ -108,7 +108,7 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
 
 /**
  * If another token could help, names all scopes of the route and its rules (RFC 6750 §3). Choice: includes
- * scopes of `anyScope` and of guards that passed, since a client asks for the named ones alone. Equal results
+ * scopes of `anyScope` and of guards that passed, or the client's next token would lack them. Equal results
  * are the same object, so that their reply is built once.
  */
 export const nameScopes: NameScopes = (refusal, { rules = [], route }) => {

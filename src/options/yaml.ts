@@ -43,7 +43,7 @@ export function parseYaml(document: string, file: string): Entry[] {
   function readLine(line: string, source: string): void {
     const [, start = '', text = ''] = /^( *(?:-(?= |$))?)(.*)/.exec(line) ?? [];
     const isItem = start.endsWith('-');
-    // `start` includes the dash: an item may have the indentation of its key.
+    // `start` counts the dash too: the items of a list may be indented like its key.
     while (open.indent >= start.length) open = open.outer ?? root;
 
     if (open.below === undefined) {

@@ -1,5 +1,5 @@
-// Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, log
-// and metrics.
+// Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, and
+// the observer of requests.
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';

@@ -13,7 +13,7 @@ import { BASIC_SETTINGS, ISSUER_SETTINGS } from './settings/table.ts';
 /**
  * Creates the checks and starts to fetch keys. Rejects with `ConfigurationError`.
  *
- * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
+ * @example const gate = await createGate({ domain: 'idp.test', audience: 'https://api.test' });
  */
 export async function createGate(given: GivenSettings, options?: CreateOptions) {
   const { settings, loadParts } = isBasic(given) ? withoutOptions(given) : await withOptions(given);

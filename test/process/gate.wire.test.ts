@@ -57,7 +57,7 @@ test('gates with a shared replay store accept a proof once [RFC 9449 §11.1]', B
 const HOOKS = `
   import { writeSync } from 'node:fs';
   export function resolve(name, context, next) {
-    const option = name.match(/options[/](.+)[.]ts$/);
+    const option = name.match(/options[/](.+)[.]\\w+$/);
     if (option) writeSync(2, option[1] + ' ');
     return next(name, context);
   }

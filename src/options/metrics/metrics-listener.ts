@@ -15,7 +15,7 @@ interface Ports {
 export function createMetricsListener(readText: () => string, clock: Clock) {
   // Explicit, so that NODE_OPTIONS cannot turn it on.
   const server = createServer({ insecureHTTPParser: false }, ({ method, url }, response) => {
-    // Comes after the last response.
+    // A request after the last response.
     if (response.socket === null) return;
 
     const isFound = /^(?:GET|HEAD) \/metrics(?:\?|$)/.test(`${method} ${url}`);

@@ -1,5 +1,5 @@
 // Turns values into settings, or lists every problem. in-code.ts and names.ts look the values up. Promises:
-// guesses nothing. Knows only `issuer`; table.ts knows every setting.
+// guesses nothing. Knows only `issuer` by name; the tables have the others.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import { problemOf, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
 import { list, text, type Earlier } from './readers.ts';
@@ -105,7 +105,7 @@ function readIssuerNames({ issuers, problems }: Lookup) {
 
 function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
   if (raw === null) return setting.byDefault(earlier);
-  // Unreplaced, it would become part of a host name or an audience.
+  // An unreplaced `${…}` would become part of a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
   if (isTemplate) throwProblem('holds "${", which nothing replaces here; write the value');
   return setting.read(raw, earlier);

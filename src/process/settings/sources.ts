@@ -37,7 +37,7 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      // Hidden by Node's permission model; `EACCES` would show that it exists.
+      // Node's permission model hides whether it exists; every other error stops the start.
       if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];

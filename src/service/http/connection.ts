@@ -118,7 +118,7 @@ export class Connection {
     this.#endWithFinalText();
   };
 
-  /** Ends it with the response to bytes that are not a request. Only the first call counts. */
+  /** Ends it with the response to CONNECT, or to bytes that are not a request. Only the first call counts. */
   endWith(makeText: () => string): void {
     this.#makeFinalText ??= makeText;
     // Requests that have arrived are still served.

@@ -83,7 +83,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // A socket paused because responses or a body are unread is left to the sweep.
+    // If unread responses or an unread body have paused the socket, the sweep ends it.
     if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
   });
 

@@ -16,7 +16,7 @@ export function pauseReading(socket: Socket): void {
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** Undoes a `resume` that was pending: Node would fail on it. */
+/** Undoes a pending `resume`, on which Node would fail. */
 function pauseAgain(this: Socket): void {
   this.emit('pause');
 }

@@ -57,7 +57,7 @@ function isSerializable(body: unknown) {
   const { toJSON, then, pipe } = body;
   if (typeof toJSON === 'function') return true;
 
-  // Their members are not their content.
+  // Members of a promise, stream or collection are not its content.
   const isSource = [then, pipe].some((member) => typeof member === 'function');
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 

@@ -14,7 +14,7 @@ export interface Inputs {
   body?: unknown;
 }
 
-/** Immutable. Computes costly members on first read. */
+/** Read-only. Computes costly members only when they are read. */
 export class Incoming<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;

@@ -9,8 +9,8 @@ export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
 export type Match = Matched['matches'][number];
 
 /**
- * Returns a function that finds the routes and rules at a path; no rules on `ownRoutes`, `undefined` for a
- * path without canonical form. Trusts `routes` to have passed `routesProblems`.
+ * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`, and a path
+ * without canonical form gives `undefined`. Trusts `routes` to have passed `routesProblems`.
  */
 export function createRouter(
   routes: readonly Route[],
@@ -45,8 +45,8 @@ export function createRouter(
 }
 
 /**
- * What prevents startup: anything but routes and rules, their problems, and patterns that are invalid, match
- * one of `ownPaths`, or overlap.
+ * What prevents startup: unknown members, the problems of routes and rules, and patterns that are invalid,
+ * overlap, or match one of `ownPaths`.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
   const { routes, rules = [], isPolicy = false, ...others }: Routes = Object(served);

@@ -29,7 +29,7 @@ export function schemaProblem(schema: unknown): string | undefined {
   return isSchema ? undefined : 'a schema must have "~standard" of version 1 with a function "validate"';
 }
 
-/** Throws or rejects with `Refused` for this reason; any other error, or an invalid result, is a bug. */
+/** Throws or rejects with `Refused` for `reason`; any other error, or an invalid result, is a bug. */
 export function checkBySchema<Output>(
   schema: Schema<Output>,
   value: unknown,

@@ -24,7 +24,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
   undefinedOn(TypeError, () => utf8.decode(bytes));
 
-// V8 makes objects without a prototype slow, but not those with this empty one.
+// V8 makes objects without a prototype slow, but not those whose prototype is this empty object.
 const NOTHING: object = Object.freeze(Object.create(null));
 
 /** Inherits nothing: absent members are `undefined`. */

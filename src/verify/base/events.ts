@@ -138,8 +138,8 @@ const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+
 
 /** Without names of functions, which may be made from data. Cuts long paths at the front. */
 function framesOf(error: Error) {
-  // The stack may still hold an older message.
   const lines = String(error.stack).replace(error.message, '').split('\n');
+  // Skips an older message, which stays in the stack when `message` is changed.
   const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
   // More lines than V8's limit are text of a message.
   const calls = lines.slice(first).slice(-Error.stackTraceLimit);

@@ -3,8 +3,8 @@
 // does.
 
 /**
- * Kind (`error` in the body) → reason (for the log) → sentence. An empty one is not sent, or the guard's
- * replaces it.
+ * Kind (`error` in the body) → reason (for the log) → sentence. Where it is empty, none is sent, or the
+ * guard's own.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -96,7 +96,7 @@ export const SENTENCES = {
   request_timeout: { request_timeout: 'The request did not arrive in time' },
   expectation_failed: { expectation_failed: 'The expectation of the request cannot be met' },
   header_fields_too_large: { header_fields_too_large: 'The header fields of the request are too large' },
-  // After access: body and query.
+  // Of body and query, which are read after access was granted.
   invalid_body: {
     'body-missing': 'The request has no body',
     'body-malformed': 'The body is not JSON in UTF-8',
