@@ -120,20 +120,28 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
   }
 
-  test('causes no error when a handler rethrows it after the client has gone', async (t) => {
+  test('causes no error when a handler rethrows it, and it alone, after the client has gone', async (t) => {
     const { port, held, logs } = await openRoutes(t);
-    for (const [index, name] of ['AbortError', 'TypeError'].entries()) {
+    const unnamed = Object.defineProperty(new Error(), 'name', {
+      get() {
+        throw new Error('no name');
+      },
+    });
+    for (const [index, bug] of [undefined, new TypeError('a bug'), unnamed].entries()) {
       const wire = await openWire(port);
       wire.send(GET);
       const { signal, fail } = await held(index);
       wire.socket.resetAndDestroy();
       await once(signal, 'abort');
-      fail(name === 'AbortError' ? signal.reason : new TypeError('a bug'));
+      fail(bug ?? signal.reason);
       await turns();
     }
     assert.deepEqual(
-      logs.map(({ error }) => error),
-      ['TypeError'],
+      logs.map(({ reason, error }) => [reason, error]),
+      [
+        ['bug', 'TypeError'],
+        ['bug', undefined],
+      ],
     );
   });
 
