@@ -17,7 +17,7 @@ import { traceparentOf } from './traceparent.ts';
 const SUMMARY_MILLIS = 60_000;
 
 export interface Meter {
-  readonly add: Count;
+  readonly count: Count;
   requestBegan(): void;
   /** No `method` if the bytes were not a request. */
   requestEnded(
@@ -57,7 +57,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     for (const name of ['total', reason]) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
     }
-    metrics?.add(`gatehouse_refusals_total{reason="${reason}"}`);
+    metrics?.count('refusal', reason);
   }
 
   /** `status` is `null` when the client got no response. */

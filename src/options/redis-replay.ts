@@ -165,7 +165,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       });
     },
 
-    gauge: () => ['gatehouse_replay_store_up', Number(state === 'ready')],
+    state: () => ({ isUp: state === 'ready' }),
 
     close() {
       state = 'closed';

@@ -49,8 +49,8 @@ export function composeChecks(
   const { clock, metrics } = dependencies;
   const issuers = composeIssuers(settings, dependencies, parts.connect, fetchKeys);
   const replayStore = parts.replayStore ?? composeReplayStore(settings, dependencies);
-  const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.add);
-  const checkSender = createSenderCheck(settings, replayStore, metrics?.add);
+  const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.count);
+  const checkSender = createSenderCheck(settings, replayStore, metrics?.count);
   const checks = { verifyToken, checkSender, onError };
   const requestParts = composeRequestParts(settings, dependencies, parts, checks);
 
@@ -84,7 +84,7 @@ function composeIssuers(
 
   return Object.entries(issuers).map(([name, issuer]) => {
     const fetch = fetchInstead ? () => fetchInstead(issuer, name) : createKeyFetcher(issuer, connect);
-    const keys = createKeySet(name, fetch, clock, log, metrics?.add, issuer.algorithms);
+    const keys = createKeySet(name, fetch, clock, log, metrics?.count, issuer.algorithms);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }

@@ -134,7 +134,7 @@ export function createSenderCheck(
   function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
     const recorded = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
     return andThen(recorded, (verdict) => {
-      count?.(`gatehouse_replay_proofs_total{result="${verdict}"}`);
+      count?.('proof', verdict);
       return verdict;
     });
   }

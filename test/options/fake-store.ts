@@ -209,7 +209,11 @@ export function openClient(context: TestContext, address: string): Client {
 
   const timer = (count: number) => when(changes, () => timers[count - 1]);
 
-  const isUp = () => store.gauge()[1] === 1;
+  function isUp() {
+    const state = store.state();
+    return 'isUp' in state && state.isUp;
+  }
+
   // When the store is up, the timer of the greeting is canceled, which emits `change`.
   const greeted = () => when(changes, () => (isUp() ? true : undefined));
   // When it is lost, the timer of the next attempt is set, which emits `change`.

@@ -1,7 +1,7 @@
 // All metrics, as text for Prometheus (format 0.0.4). Promises: labels come from routes, settings and closed
 // lists, never from a request; foreseeable samples start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { FETCH_ERROR_REASONS } from '../../verify/base/events.ts';
+import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
 import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
@@ -54,6 +54,14 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 
 const ACTIVE = 'http_server_active_requests';
 
+/** The sample of each counted event. */
+const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
+  refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
+  token: (result) => `gatehouse_tokens_total{result="${result}"}`,
+  proof: (result) => `gatehouse_replay_proofs_total{result="${result}"}`,
+  'key fetch': (result, issuer) => `gatehouse_key_fetches_total{issuer="${issuer}",result="${result}"}`,
+};
+
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
 interface Sample {
@@ -99,11 +107,13 @@ export function createMetrics(profile: string) {
     };
   }
 
-  function add(name: string, amount = 1) {
-    sample(name).value += amount;
-  }
+  const count: Count = (event, word, issuer = '') => {
+    sample(COUNTERS[event](word, issuer)).value += 1;
+  };
 
-  const requestBegan = () => add(ACTIVE);
+  function requestBegan() {
+    sample(ACTIVE).value += 1;
+  }
 
   function requestEnded(
     method: string | undefined,
@@ -111,12 +121,12 @@ export function createMetrics(profile: string) {
     status: number | null,
     seconds: number,
   ) {
-    add(ACTIVE, -1);
+    sample(ACTIVE).value -= 1;
     if (method !== undefined) durations(pattern)(method)(status)(seconds);
   }
 
-  function foresee(start: string, words: readonly string[]) {
-    for (const word of words) sample(`${start}"${word}"}`);
+  function foresee(event: CountedEvent, words: readonly string[], issuer = '') {
+    for (const word of words) sample(COUNTERS[event](word, issuer));
   }
 
   function foreseeRoutes(routes: readonly Route[]) {
@@ -130,18 +140,18 @@ export function createMetrics(profile: string) {
 
   function read(issuers: readonly Issuer[], store: ReplayStore) {
     sample(ACTIVE);
-    foresee('gatehouse_refusals_total{reason=', REASONS);
-    foresee('gatehouse_tokens_total{result=', ['remembered', 'verified']);
-    foresee('gatehouse_replay_proofs_total{result=', ['new', 'seen', 'full', 'unavailable']);
+    foresee('refusal', REASONS);
+    foresee('token', ['remembered', 'verified']);
+    foresee('proof', ['new', 'seen', 'full', 'unavailable']);
 
     for (const { name, keys } of issuers) {
-      foresee(`gatehouse_key_fetches_total{issuer="${name}",result=`, ['ok', ...FETCH_ERROR_REASONS]);
+      foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
       sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
       sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
     }
 
     sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
-    for (const [name, value] of [store.gauge(), ...processGauges()]) {
+    for (const [name, value] of [gaugeOf(store), ...processGauges()]) {
       sample(name).value = value;
     }
     return HEADS.replace(/# HELP (\S+) .+\n.+\n/g, textOf);
@@ -153,7 +163,7 @@ export function createMetrics(profile: string) {
     return lines && head + lines;
   }
 
-  return { add, durations, requestBegan, requestEnded, foreseeRoutes, read };
+  return { count, durations, requestBegan, requestEnded, foreseeRoutes, read };
 }
 
 function makingOnce<Key, Value>(make: (key: Key) => Value) {
@@ -171,6 +181,13 @@ function makingOnce<Key, Value>(make: (key: Key) => Value) {
 const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
 
 const numeral = (value: number) => (value === Infinity ? '+Inf' : String(value));
+
+function gaugeOf(store: ReplayStore): [name: string, value: number] {
+  const state = store.state();
+  return 'entries' in state
+    ? ['gatehouse_replay_entries', state.entries]
+    : ['gatehouse_replay_store_up', Number(state.isUp)];
+}
 
 function processGauges() {
   const { user, system } = process.cpuUsage();

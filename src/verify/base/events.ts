@@ -88,8 +88,11 @@ export type LogEvent = keyof typeof LEVELS;
 
 export type Log = (event: LogEvent, fields: Fields) => void;
 
-/** Adds 1 to a metric, named with its labels. */
-export type Count = (sample: string) => void;
+/** Events that are counted; options/metrics has the metric of each. */
+export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch';
+
+/** Counts one event. `word` is of a closed list, and `issuer` a name in the settings. */
+export type Count = (event: CountedEvent, word: string, issuer?: string) => void;
 
 const MAX_FRAMES = 8;
 const MAX_FRAME_LENGTH = 128;

@@ -10,7 +10,8 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 export interface ReplayStore {
   /** Records a proof until `expiresAt` (seconds since the epoch). */
   record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
-  gauge(): readonly [name: string, value: number];
+  /** For metrics: how many proofs this process holds, or whether a shared store responds. */
+  state(): Readonly<{ entries: number } | { isUp: boolean }>;
   /** From then on every proof is `unavailable`. */
   close?(): void;
 }
@@ -63,6 +64,6 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
       return 'new';
     },
 
-    gauge: () => ['gatehouse_replay_entries', entries],
+    state: () => ({ entries }),
   };
 }

@@ -137,8 +137,7 @@ export function createKeySet(
       if (FetchError.is(thrown)) noteError(thrown);
       else noteError(new FetchError('unforeseen'), describeBug(thrown));
     }
-    const result = lastError ?? 'ok';
-    count?.(`gatehouse_key_fetches_total{issuer="${issuerName}",result="${result}"}`);
+    count?.('key fetch', lastError ?? 'ok', issuerName);
   }
 
   function logChanges({ usable, skipped }: ImportedKeys) {

@@ -88,7 +88,7 @@ export function createTokenVerifier(
       const reason = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
       if (reason !== undefined) return refuse(reason).with(findings);
 
-      count?.('gatehouse_tokens_total{result="verified"}');
+      count?.('token', 'verified');
       const claims = deepFreeze(payloadOf(signed));
       const verified = seal({ claims, kid, issuer, key, findings });
       cache.offer(digest, verified);
@@ -108,7 +108,7 @@ export function createTokenVerifier(
       // Tokens expire, and keys change.
       const isSameKey = isSame(factsOf(current), factsOf(key));
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
-        count?.('gatehouse_tokens_total{result="remembered"}');
+        count?.('token', 'remembered');
         return cached;
       }
 

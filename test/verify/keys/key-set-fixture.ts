@@ -61,10 +61,9 @@ export class KeySetFixture {
       () => this.#fetch(),
       this.clock,
       log,
-      (sample) => {
-        const [, result = sample] =
-          /^gatehouse_key_fetches_total\{issuer="partner",result="(.*)"\}$/.exec(sample) ?? [];
-        this.results.push(result);
+      (event, word, issuer) => {
+        const isExpected = event === 'key fetch' && issuer === 'partner';
+        this.results.push(isExpected ? word : `${event} of ${issuer}: ${word}`);
       },
     );
   }
