@@ -10,7 +10,6 @@ export interface Access<Admitted> {
   readonly credentials: 'ignored' | 'optional' | 'required';
   /** Checked in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
-  readonly problems?: readonly string[];
   /** Called after `refusalOf` has returned nothing. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
@@ -40,6 +39,9 @@ export function refusalOf(
   // Choice: other guards first, so nobody logs in again only to be refused for a scope.
   return hasRoute ? login : undefined;
 }
+
+/** In JavaScript, it may be missing, or a guard. */
+export const isAccess = (access: unknown) => Object(access).admit !== undefined;
 
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
 
@@ -81,21 +83,20 @@ export const authenticated: Access<Caller> = {
 
 /**
  * Callers whose valid access token passes every guard. Others get 403 (RFC 6750 §3.1), or 401 from
- * `recentLogin` (RFC 9470 §3). More than one `recentLogin` throws a `TypeError`.
+ * `recentLogin` (RFC 9470 §3). Throws a `TypeError` without a guard, and for more than one `recentLogin`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
+  if (guards.length === 0) throw new TypeError('needs() has no guard; add one, or write authenticated');
   if (guards.filter(isLogin).length > 1) {
     throw new TypeError('needs() has more than one recentLogin; combine them');
   }
 
-  const nothing = guards.length === 0 ? ['needs() without a guard; add one, or write authenticated'] : [];
   return {
     name: guards.map((guard) => guard.name).join(', '),
     credentials: 'required',
     guards,
-    problems: [...nothing, ...guards.flatMap(({ problem = [] }) => problem)],
     admit: requireCaller,
   };
 }

@@ -16,14 +16,16 @@ export interface FetchRequest {
   readonly originalUrl?: undefined;
 }
 
-const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs headers and an absolute url';
+const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers';
 
 /** Fetch has joined repeated fields with commas. Ignores the URL's scheme. */
 export function requestOf(request: GateRequest | FetchRequest): GateRequest {
   if (isOfNode(request)) return request;
 
   const { method, url, headers }: FetchRequest = Object(request);
-  if (!URL.canParse(url) || Object(headers)[Symbol.iterator] === undefined) throw new TypeError(NO_REQUEST);
+  const isWeb = /^https?:/i.test(url) && URL.canParse(url);
+  const isWhole = isWeb && typeof method === 'string' && Object(headers)[Symbol.iterator] !== undefined;
+  if (!isWhole) throw new TypeError(NO_REQUEST);
 
   const { host, pathname, search } = new URL(url);
   const fields = [...headers].filter(([name]) => name.toLowerCase() !== 'host');
@@ -45,8 +47,8 @@ export function refuseAmbiguous(
   if (isOfHttp2) return refuse('host-refused');
 
   // RFC 3986 §5.2.4: a proof covers the path without dot segments. Some servers keep them in a Request's
-  // `url`, and route by it. URL reads `\` as `/`.
-  const [path = ''] = originalUrl.split('?', 1);
+  // `url`, and route by it, without its fragment. URL reads `\` as `/`.
+  const [path = ''] = originalUrl.split(originalUrl[0] === '/' ? '?' : /[?#]/, 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;
 }

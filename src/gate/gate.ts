@@ -7,8 +7,7 @@ import { UsageError } from '../verify/base/events.ts';
 import { refuse, Refused } from '../verify/base/refusal.ts';
 import { callerAt, isGenuine, schemeOf, type Caller } from '../verify/caller.ts';
 import { pairsOf, type Field, type Reply } from './reply.ts';
-import { refusalOf, type Access } from './access.ts';
-import { ConfigurationError } from './configuration-error.ts';
+import { isAccess, refusalOf, type Access } from './access.ts';
 import type { RequestRecord } from './record.ts';
 import {
   mayLackFields,
@@ -40,10 +39,8 @@ export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: und
 
 const TOO_LATE = 'the response began before admit was done; await admit';
 
-function requireSound(access: Access<unknown>) {
-  if (!Object(access).admit) throw new TypeError('the gate needs an access, such as needs()');
-  const { problems = [] } = access;
-  if (problems.length > 0) throw new ConfigurationError(problems);
+function requireAccess(access: unknown) {
+  if (!isAccess(access)) throw new TypeError('the gate needs an access, such as needs()');
 }
 
 const describe = ({ status, fields, content }: Reply): RefusalReply => ({
@@ -95,15 +92,15 @@ export function createGateChecks(identification: Identification, replies: Replie
   ) {
     const refused = refuseAmbiguous(given, request.rawHeaders);
     if (refused !== undefined) return { refused };
-    if (access.credentials === 'ignored') return { caller: access.admit(undefined) };
-    return mayLackFields(request) ? { refused: refuse('header_fields_too_large') } : undefined;
+    if (mayLackFields(request)) return { refused: refuse('header_fields_too_large') };
+    return access.credentials === 'ignored' ? { caller: access.admit(undefined) } : undefined;
   }
 
   async function check<Admitted>(
     given: GateRequest | FetchRequest,
     access: Access<Admitted>,
   ): Promise<Verdict<Admitted>> {
-    requireSound(access);
+    requireAccess(access);
     const request = requestOf(given);
     const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
     const outcome: Outcome<Admitted> =
@@ -125,10 +122,10 @@ export function createGateChecks(identification: Identification, replies: Replie
   }
 
   function authorize<Admitted>(caller: Caller, access: Access<Admitted>): Authorization<Admitted> {
-    requireSound(access);
     if (!isGenuine(Object(caller))) {
       throw new TypeError('authorize needs a caller that a gate has admitted');
     }
+    requireAccess(access);
     if (access.credentials === 'ignored') throw new TypeError('authorize needs an access that is not open');
 
     const refused = refusalNow(caller, access);
@@ -161,16 +158,15 @@ export function createGateChecks(identification: Identification, replies: Replie
 
   return {
     /**
-     * Checks a request. Rejects with `ConfigurationError` for an access with problems, and with a `TypeError`
-     * for anything but a request.
+     * Checks a request. Rejects with a `TypeError` for anything but a request and an access.
      *
      * @example const verdict = await gate.check(request, needs(scope('read:orders')));
      */
     check,
     /**
      * Checks a further access for an admitted caller, such as the scopes that a body asks for. Checks neither
-     * token nor proof again. Throws a `TypeError` for a caller whom no gate has admitted and for `open`, and
-     * `ConfigurationError` for an access with problems.
+     * token nor proof again. Throws a `TypeError` for a caller whom no gate has admitted, and for `open` or
+     * anything but an access.
      *
      * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
      */

@@ -9,13 +9,12 @@ export interface Guard {
   readonly name: string;
   readonly passes: (caller: Caller) => boolean;
   readonly refused: Refused;
-  readonly problem?: string | undefined;
 }
 
 export type OneOrMore = readonly [string, ...string[]];
 
 /**
- * Passes when the token has all of these scopes (RFC 6749 §3.3). An invalid scope is a configuration problem.
+ * Passes when the token has all of these scopes. Throws a `TypeError` for an invalid one (RFC 6749 §3.3).
  *
  * @example needs(scope('read:orders', 'read:customers'))
  */
@@ -24,7 +23,7 @@ export function scope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the token has one of these scopes (RFC 6749 §3.3). An invalid scope is a configuration problem.
+ * Passes when the token has one of these scopes. Throws a `TypeError` for an invalid one (RFC 6749 §3.3).
  *
  * @example needs(anyScope('read:orders', 'admin'))
  */
@@ -33,7 +32,8 @@ export function anyScope(...scopes: OneOrMore): Guard {
 }
 
 /**
- * Passes when the claim has exactly this value, type included.
+ * Passes when the claim has exactly this value, type included. Throws a `TypeError` for a value that is
+ * missing.
  *
  * @example needs(claimEquals('email_verified', true))
  */
@@ -45,7 +45,8 @@ export function claimEquals(claim: string, expected: string | number | boolean):
 }
 
 /**
- * Passes when the claim, an array or space-separated text, has every one of these values.
+ * Passes when the claim, an array or space-separated text, has every one of these values. Throws a
+ * `TypeError` without values.
  *
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
@@ -64,7 +65,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 
 /**
  * Passes when `check` returns `true`. The challenge shows `what`, which must be printable ASCII without `"`,
- * `\` and `=`.
+ * `\` and `=`; otherwise it throws a `TypeError`.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
@@ -79,10 +80,11 @@ export const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  const problem = isListOf(WORD, scopes) ? undefined : `${name}: not all of these are valid scopes`;
+  if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all of these are valid scopes`);
+
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
-  return { name, refused, problem, passes };
+  return { name, refused, passes };
 }
 
 function claimGuard(
@@ -91,10 +93,12 @@ function claimGuard(
   isDemand: boolean,
   passes: (caller: Caller) => boolean,
 ): Guard {
+  // `undefined` would pass tokens without the claim.
+  if (!isDemand) throw new TypeError(`${name}: demands nothing`);
+
   // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
-  const showProblem = isShowable ? undefined : `${name}: has a character that a challenge cannot show`;
-  // `undefined` would pass tokens without the claim.
-  const problem = isDemand ? showProblem : `${name}: demands nothing`;
-  return { name, refused: refuse('claim-missing', { description }), problem, passes };
+  if (!isShowable) throw new TypeError(`${name}: has a character that a challenge cannot show`);
+
+  return { name, refused: refuse('claim-missing', { description }), passes };
 }

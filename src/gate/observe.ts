@@ -102,8 +102,10 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Probes do not count as refused, and have no line in the access log. */
-const isOfProbe = ({ route, request, forwardedMethod }: RequestRecord) =>
-  forwardedMethod === undefined && /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
+const isOfProbe = ({ route, request, reason, forwardedMethod }: RequestRecord) =>
+  forwardedMethod === undefined &&
+  !NO_REQUEST.includes(reason) &&
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 

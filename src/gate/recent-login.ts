@@ -20,16 +20,16 @@ export interface LoginDemands {
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */
 export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
-  const wanted = acr?.slice();
-  const isAcr = wanted === undefined || isListOf(WORD, wanted);
+  const isAcr = acr === undefined || isListOf(WORD, acr);
   const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
-  const isNothing = wanted === undefined && maxAgeSeconds === undefined;
+  const isNothing = acr === undefined && maxAgeSeconds === undefined;
   if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
     throw new TypeError(
       'recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both',
     );
   }
 
+  const wanted = acr?.slice();
   // RFC 9470 §3
   const demands = { acr_values: wanted?.join(' '), max_age: maxAgeSeconds?.toString() };
   return {

@@ -63,7 +63,7 @@ export function createReplies(
   /** For replies that others send: adds fields, and observes the request. */
   function finish(reply: Reply, record: RequestRecord): Reply {
     observe(record, reply.status);
-    const [origin] = fieldValues(record.request.rawHeaders, 'origin');
+    const origin = fieldValues(record.request.rawHeaders, 'origin').join();
     return { ...reply, fields: [...reply.fields, ...fieldsBeside(record, origin)] };
   }
 

@@ -17,7 +17,7 @@ import {
 } from '../options/resource-metadata.ts';
 import { createListener } from '../service/http/listener.ts';
 import { createPipeline } from '../service/http/pipeline.ts';
-import { createResponder, type Phase } from '../service/http/responder.ts';
+import { createResponder } from '../service/http/responder.ts';
 import { get, type Routes } from '../service/routes/route.ts';
 import { routesProblems } from '../service/routes/router.ts';
 import { unavailable } from '../verify/base/refusal.ts';
@@ -28,6 +28,10 @@ import type { SomeSettings } from './settings/load.ts';
 
 interface ServiceDependencies extends Dependencies {
   readonly metrics?: Metrics | undefined;
+}
+
+interface Phase {
+  isStopping: boolean;
 }
 
 const HEALTH_PATH = '/healthz';
@@ -57,9 +61,7 @@ export function createListeningService(...parts: Parameters<typeof composeServic
       const awake = setInterval(() => {}, 1_000);
       // A server that begins to listen after `stop` would never close.
       await listening;
-      const outcome = await listener.stop(() => {
-        phase.isClosing = true;
-      });
+      const outcome = await listener.stop();
       metricsServer.close();
       metricsServer.closeAllConnections();
       close();
@@ -81,7 +83,7 @@ export function composeService(
   const { clock, metrics } = dependencies;
   const parts = partsOf(settings, dependencies, served);
   const checks = composeChecks(settings, dependencies, parts, options);
-  const phase = { isStopping: false, isClosing: false };
+  const phase: Phase = { isStopping: false };
   const probes = createProbes(phase, checks.isReady);
   metrics?.foreseeRoutes([...probes, ...served.routes]);
   const pipeline = makerFor(served)(served, checks.identification, { clock, ...settings }, probes);
@@ -89,7 +91,7 @@ export function composeService(
   return {
     ...checks,
     phase,
-    responder: createResponder(pipeline, checks.replies, checks.observer, phase),
+    responder: createResponder(pipeline, checks.replies, checks.observer),
     metricsText: () => metrics?.read(checks.issuers, checks.replayStore) ?? '',
   };
 }
@@ -136,5 +138,7 @@ function demandServable(routes: Routes, settings: Settings) {
 
 export function problemsOf(routes: Routes, { resourceUrl }: SomeSettings = {}) {
   const metadata = typeof resourceUrl === 'string' ? metadataPaths(resourceUrl) : [];
-  return routesProblems(routes, [...new Set([HEALTH_PATH, READINESS_PATH, ...metadata])]);
+  // A proxy may ask about probes of the server behind it.
+  const probes = Object(routes).isPolicy ? [] : [HEALTH_PATH, READINESS_PATH];
+  return routesProblems(routes, [...new Set([...probes, ...metadata])]);
 }

@@ -176,7 +176,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       noteArrival: () => 0,
       work: ({ request }) => answer(request),
       write: ({ request, response }, reply) => {
-        if (reply !== undefined) writeReply(request, response, reply, [], false);
+        if (reply !== undefined) writeReply(request, response, reply, []);
       },
       turnAway: () => jsonReply(400, '{}'),
     },

@@ -66,6 +66,40 @@ for (const path of [
   });
 }
 
+test('the gate leaves out the fragment of a Request, which is no part of the path [RFC 3986 §3.5]', async (t) => {
+  const gate = await openGate(t);
+  const request = new Request('https://api.test/orders#x/../y', { headers: issuer.bearer(READER) });
+  assert.equal((await gate.check(request, access)).refusal, undefined);
+});
+
+test('the gate refuses a request that may have lost fields under every access', async (t) => {
+  const gate = await openGate(t);
+  const rawHeaders = Array.from({ length: 1_000 }, (_, index) => [`A${index}`, '']).flat();
+  for (const each of [open, optional, authenticated]) {
+    const { refusal } = await gate.check({ method: 'GET', url: '/', rawHeaders }, each);
+    assert.equal(refusal?.status, 431);
+  }
+});
+
+test('the gate treats two origins as unlisted', async (t) => {
+  const origin = 'https://app.test';
+  const gate = await openGate(t, { corsAllowedOrigins: [origin] });
+
+  const fieldsFor = async (...rawHeaders: string[]) =>
+    new Headers((await gate.check(requestWith(...rawHeaders), access)).refusal?.headers);
+
+  const listed = await fieldsFor('Origin', origin);
+  assert.equal(listed.get('access-control-allow-origin'), origin);
+  const repeated = await fieldsFor('Origin', origin, 'Origin', 'https://other.test');
+  assert.equal(repeated.has('access-control-allow-origin'), false);
+});
+
+test('authorize looks at the caller before the access', async (t) => {
+  const gate = await openGate(t);
+  const error = new TypeError('authorize needs a caller that a gate has admitted');
+  assert.throws(() => gate.authorize({} as Caller, {} as never), error);
+});
+
 test('the gate compares a proof with the http URL of a Request without its query [RFC 9449 §4.3(9)]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED' });
   const key = createProofKey();
@@ -101,6 +135,10 @@ test('the gate throws for a Request that no client could have sent', async (t) =
   const gate = await openGate(t);
   for (const request of [
     { method: 'GET', url: '/orders', headers: new Headers() },
+    ...['data:text/plain,hi', 'about:blank', 'file:///orders', 'blob:http://a.test/b', 'ws://a.test/'].map(
+      (url) => ({ method: 'GET', url, headers: new Headers() }),
+    ),
+    { url: 'http://a.test/', headers: new Headers() },
     { method: 'GET', url: 'http://a.test/' },
     { method: 'GET', url: '/orders', rawHeaders: undefined },
     { method: 'GET', url: '/orders', rawHeaders: 'Host' },
@@ -111,7 +149,7 @@ test('the gate throws for a Request that no client could have sent', async (t) =
   ]) {
     await assert.rejects(gate.check(request as Request, access), {
       name: 'TypeError',
-      message: 'a request needs rawHeaders; a Fetch Request needs headers and an absolute url',
+      message: 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers',
     });
   }
 });
@@ -272,7 +310,16 @@ test('authorize throws for a caller that no check in this process made, and for 
     name: 'TypeError',
     message: 'authorize needs an access that is not open',
   });
-  assert.throws(() => gate.authorize(caller, needs(scope('"'))), { name: 'ConfigurationError' });
+});
+
+test('authorize checks the caller before the access', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  for (const given of [undefined, {}, scope('read:orders'), open]) {
+    assert.throws(() => gate.authorize({ ...caller } as Caller, given as never), {
+      name: 'TypeError',
+      message: 'authorize needs a caller that a gate has admitted',
+    });
+  }
 });
 
 const read = scope('read:orders');

@@ -41,24 +41,11 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('throws every problem of an access that no route could have', async () => {
+test('a check whose access has an invalid scope throws for the first one, before the gate is asked', async () => {
   const gate = await openGate();
-  const wrong = needs(scope('a b'), scope('"'));
-  await assert.rejects(
-    async () => gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, wrong),
-    {
-      problems: [
-        'scope a b: not all of these are valid scopes',
-        'scope ": not all of these are valid scopes',
-      ],
-    },
-  );
-  await assert.rejects(
-    gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('"'))),
-    {
-      problems: ['scope ": not all of these are valid scopes'],
-    },
-  );
+  const wrong = (name: string) => new TypeError(`${name}: not all of these are valid scopes`);
+  assert.throws(() => gate.check(requestWith(), needs(scope('a b'), scope('"'))), wrong('scope a b'));
+  await assert.rejects(async () => gate.check(requestWith(), needs(scope('"'))), wrong('scope "'));
   gate.close();
 });
 
@@ -406,8 +393,8 @@ for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] a
 }
 
 test('a test issuer signs only with the six algorithms', () => {
-  for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '']) {
-    assert.throws(() => createTestIssuer({ algorithm: algorithm as 'RS256' }), {
+  for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '', ['RS256']]) {
+    assert.throws(() => createTestIssuer({ algorithm: algorithm as never }), {
       name: 'TypeError',
       message: 'algorithm must be one of RS256, PS256, ES256, ES384, ES512, EdDSA',
     });

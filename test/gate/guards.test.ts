@@ -9,6 +9,7 @@ import {
   type Guard,
 } from '../../src/gate/guards.ts';
 import { needs, refusalOf } from '../../src/gate/access.ts';
+import { stackOf } from '../support/call-lines.ts';
 import { callerWith } from '../support/caller.ts';
 import type { Environment } from '../support/service.ts';
 
@@ -238,53 +239,61 @@ for (const [guard, name, refusal] of [
 
 for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
   test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
-    assert.equal(scope(word).problem, `scope ${word}: not all of these are valid scopes`);
-    assert.equal(scope('good', word).problem, `scope good ${word}: not all of these are valid scopes`);
-    assert.equal(anyScope(word).problem, `any scope of ${word}: not all of these are valid scopes`);
+    const wrong = (name: string) => new TypeError(`${name}: not all of these are valid scopes`);
+    assert.throws(() => scope(word), wrong(`scope ${word}`));
+    assert.throws(() => scope('good', word), wrong(`scope good ${word}`));
+    assert.throws(() => anyScope(word), wrong(`any scope of ${word}`));
   });
 }
 
 test('accepts every character of a scope-token [RFC 6749 §3.3]', () => {
   for (const word of ['!', '#', '[', ']', '~', 'read:messages', 'https://a.example/x?y=z']) {
-    const { name, problem } = scope(word);
-    assert.deepEqual([name, problem], [`scope ${word}`, undefined]);
+    assert.equal(scope(word).name, `scope ${word}`);
   }
 });
 
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
-    for (const guard of [claimEquals(text, 'x'), claimIncludes(text, ['x']), claimCheck(text, () => true)]) {
-      assert.match(guard.problem ?? '', /: has a character that a challenge cannot show$/);
-    }
+    const wrong = (name: string) => new TypeError(`${name}: has a character that a challenge cannot show`);
+    assert.throws(() => claimEquals(text, 'x'), wrong(`claim ${text} equals x`));
+    assert.throws(() => claimIncludes(text, ['x']), wrong(`claim ${text} includes x`));
+    assert.throws(() => claimCheck(text, () => true), wrong(`claims ${text}`));
   });
 }
 
 test('accepts every character of an error_description in the demand of a claim check [RFC 6750 §3]', () => {
   for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) {
-    const { name, problem } = claimCheck(what, () => true);
-    assert.deepEqual([name, problem], [`claims ${what}`, undefined]);
+    assert.equal(claimCheck(what, () => true).name, `claims ${what}`);
   }
 });
+
+const demandsNothing = (name: string) => new TypeError(`${name}: demands nothing`);
 
 test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
   const absent = undefined as never;
   const none = [] as unknown as readonly [never];
-  const guards = [claimEquals('org_id', absent), claimIncludes('roles', none), claimCheck('x', absent)];
-  for (const { name, problem } of guards) assert.equal(problem, `${name}: demands nothing`);
-  assert.equal(scope(...none).problem, 'scope : not all of these are valid scopes');
-  assert.equal(scope('read', absent).problem, 'scope read : not all of these are valid scopes');
-  assert.deepEqual(needs(...none).problems, ['needs() without a guard; add one, or write authenticated']);
+  assert.throws(() => claimEquals('org_id', absent), demandsNothing('claim org_id equals undefined'));
+  assert.throws(() => claimIncludes('roles', none), demandsNothing('claim roles includes '));
+  assert.throws(() => claimCheck('x', absent), demandsNothing('claims x'));
+  const wrong = (name: string) => new TypeError(`${name}: not all of these are valid scopes`);
+  assert.throws(() => scope(...none), wrong('scope '));
+  assert.throws(() => scope('read', absent), wrong('scope read '));
 });
 
-test('reports first that a guard demands nothing, since another name would not help [H2]', () => {
-  const { name, problem } = claimEquals('é', undefined as never);
-  assert.equal(problem, `${name}: demands nothing`);
+test('refuses needs() without a guard, and says what to write', () => {
+  const none = [] as unknown as readonly [never];
+  const wrong = new TypeError('needs() has no guard; add one, or write authenticated');
+  assert.throws(() => needs(...none), wrong);
+});
+
+test('says first that a guard demands nothing, since another name would not help [H2]', () => {
+  const absent = undefined as never;
+  assert.throws(() => claimEquals('é', absent), demandsNothing('claim é equals undefined'));
 });
 
 test('accepts false, 0 and an empty text as demanded values', () => {
   for (const expected of [false, 0, '']) {
     const guard = claimEquals('blocked', expected);
-    assert.equal(guard.problem, undefined);
     assert.deepEqual(
       [expected, undefined, null, true].map((blocked) => passes(guard, { blocked })),
       [true, false, false, false],
@@ -294,15 +303,15 @@ test('accepts false, 0 and an empty text as demanded values', () => {
 
 test('refuses a guard made from null, from a value that is no function, or from one that tokens use for missing data, such as an empty text [H2]', () => {
   const nothing = null as never;
-  for (const { name, problem } of [
-    claimEquals('org_id', nothing),
-    claimIncludes('roles', ['editor', nothing]),
-    claimIncludes('roles', ['']),
-    claimIncludes('roles', new Array(1) as [string]),
-    claimCheck('is here', nothing),
-    claimCheck('is true', true as never),
-  ]) {
-    assert.equal(problem, `${name}: demands nothing`);
+  for (const [name, make] of [
+    ['claim org_id equals null', () => claimEquals('org_id', nothing)],
+    ['claim roles includes editor ', () => claimIncludes('roles', ['editor', nothing])],
+    ['claim roles includes ', () => claimIncludes('roles', [''])],
+    ['claim roles includes ', () => claimIncludes('roles', new Array(1) as [string])],
+    ['claims is here', () => claimCheck('is here', nothing)],
+    ['claims is true', () => claimCheck('is true', true as never)],
+  ] as const) {
+    assert.throws(make, demandsNothing(name));
   }
 });
 
@@ -328,11 +337,20 @@ test('admits nobody by a guard that returns a promise [H2]', () => {
 });
 
 test('names the guard that cannot be shown in a challenge', () => {
-  assert.equal(
-    claimEquals('é', 'x').problem,
-    'claim é equals x: has a character that a challenge cannot show',
-  );
+  const wrong = new TypeError('claim é equals x: has a character that a challenge cannot show');
+  assert.throws(() => claimEquals('é', 'x'), wrong);
 });
+
+for (const [what, line] of [
+  ['scope', "  needs(scope('a b')),"],
+  ['claimEquals', "  needs(scope('a'), claimEquals('org_id', undefined)),"],
+  ['needs', '  needs(),'],
+] as const) {
+  test(`the error that ${what} throws names the line of the call in its stack`, () => {
+    const names = { claimEquals, needs, scope };
+    assert.match(stackOf(['const accesses = [', "  needs(scope('a')),", line, '];'], names), /routes\.js:3:/);
+  });
+}
 
 test('can require that the subject is not the client [D9]', () => {
   const isUser = claimCheck(

@@ -203,6 +203,15 @@ test('does not count a probe that finds the service not ready, and logs it at de
   assert.deepEqual(logged(), []);
 });
 
+for (const reason of ['malformed-http', 'header_fields_too_large', 'request_timeout'] as const) {
+  test(`counts ${reason} as a refusal even at the address of a probe`, () => {
+    const { observe, logged, summarize } = observing();
+    observe({ ...ARRIVED, request: { url: '/healthz', rawHeaders: [] }, reason }, 431);
+    summarize();
+    assert.equal(logged()[0]?.[reason], 1);
+  });
+}
+
 for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefined]) {
   test(`does not treat ${url} as a probe`, () => {
     const { observe, logged, summarize } = observing('info', true);

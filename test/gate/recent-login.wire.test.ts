@@ -96,6 +96,7 @@ for (const [what, demands] of [
   ['an acr with a backslash', { acr: ['a\\b'] }],
   ['an acr beyond ASCII', { acr: ['é'] }],
   ['a text for acr', { acr: 'mfa' }],
+  ['null for acr', { acr: null, maxAgeSeconds: 300 }],
   ['an age below 0', { maxAgeSeconds: -1 }],
   ['half a second', { maxAgeSeconds: 0.5 }],
   ['an age that is no number', { maxAgeSeconds: NaN }],

@@ -40,25 +40,42 @@ test('a policy with a handler, json() or query() does not start, and each proble
   );
 });
 
-test('a policy may have routes on every path of the service itself', () => {
-  const paths = [
-    '/healthz',
-    '/readyz',
-    '/forward-auth',
-    '/forward-auth/{x}',
-    '/.well-known/oauth-protected-resource',
-  ];
-  const routes = paths.map((path) => get(path, open, upstream));
-  assert.deepEqual(problemsOf({ routes, isPolicy: true }, { resourceUrl: 'https://api.test' }), []);
+const METADATA = '/.well-known/oauth-protected-resource';
+
+/** Of these paths, with a handler of the upstream server. */
+const problemsAt = (paths: readonly string[], resourceUrl?: string) =>
+  problemsOf({ routes: paths.map((path) => get(path, open, upstream)), isPolicy: true }, { resourceUrl });
+
+test('a policy may have routes on the probes and on /forward-auth, which a service may not', () => {
+  const paths = ['/healthz', '/readyz', '/forward-auth', '/forward-auth/{x}', '/{x}'];
+  for (const path of paths) assert.deepEqual(problemsAt([path], 'https://api.test/mcp'), [], path);
+  assert.deepEqual(problemsAt(paths.slice(0, -1)), []);
   assert.equal(problemsOf({ routes: [get('/healthz', open, () => ({}))] }).length, 1);
+});
+
+test('a policy with a route on a path of the metadata does not start, and the problem names the route [RFC 9728 §3.1]', () => {
+  const why = (route: string, path: string) =>
+    `GET ${route}: matches ${path}, which the service serves itself; change the pattern`;
+
+  assert.deepEqual(problemsAt([METADATA, '/healthz'], 'https://api.test'), [why(METADATA, METADATA)]);
+  assert.deepEqual(problemsAt([`${METADATA}/mcp`, `/.well-known/{x}`], 'https://api.test/mcp'), [
+    why(`${METADATA}/mcp`, `${METADATA}/mcp`),
+    why('/.well-known/{x}', METADATA),
+  ]);
+});
+
+test('a policy may have a route on a path that only the metadata of another resource has', () => {
+  const paths = [`${METADATA}/other`, '/.well-known/security.txt'];
+  assert.deepEqual(problemsAt(paths, 'https://api.test/mcp'), []);
+  assert.deepEqual(problemsAt([METADATA]), []);
 });
 
 test('a policy has every other problem of routes too, in JavaScript as well', () => {
   const overlapping = [get('/a/{x}', open, upstream), get('/a/b', open, upstream)];
   assert.match(ofPolicy(...overlapping).join(), /both match \/a\/b/);
   assert.match(ofPolicy(get(':a', open, upstream)).join(), /is not a path pattern/);
-  const rules = [under('admin', authenticated)];
-  assert.match(problemsOf({ routes: [], rules, isPolicy: true }).join(), /must be a path prefix/);
+  const rules = [under('/admin', authenticated), get('/a', open, upstream) as never];
+  assert.match(problemsOf({ routes: [], rules, isPolicy: true }).join(), /^rules: must be a list of rules/);
   for (const strange of [undefined, 7, { routes: 7 }, {}]) {
     const given = { ...(strange as object), isPolicy: true } as never;
     assert.deepEqual(problemsOf(given), ['routes and rules: must be lists']);

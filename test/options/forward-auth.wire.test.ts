@@ -30,11 +30,11 @@ const routes = [
   get('/healthz', authenticated, upstream),
   get('/readyz', open, upstream),
   get('/forward-auth', open, upstream),
-  get('/.well-known/oauth-protected-resource', authenticated, upstream),
 ];
 
 const rules = [under('/admin', needs(scope('admin')))];
 
+const METADATA = '/.well-known/oauth-protected-resource';
 const REALM = 'Bearer realm="api"';
 const ALGS = 'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"';
 
@@ -552,7 +552,7 @@ describe('a preflight', () => {
 
     assert.equal(told(await own('/orders/1')), '404 not_found');
     assert.equal(told(await own('/forward-auth')), '405 method_not_allowed');
-    assert.equal((await own('/.well-known/oauth-protected-resource')).status, 204);
+    assert.equal((await own(METADATA)).status, 204);
   });
 });
 
@@ -579,15 +579,37 @@ describe('the service itself', () => {
   });
 
   test('has the metadata document, which is no response to a question [RFC 9728 §3.1]', async (t) => {
-    const own = await startPolicy({ routes }, { resourceUrl: 'https://api.test' });
+    const resource = { resourceUrl: 'https://api.test' };
+    const wellKnown = [under('/.well-known', authenticated)];
+    const own = await startPolicy({ routes, rules: wellKnown }, resource);
     t.after(own.stop);
-    const path = '/.well-known/oauth-protected-resource';
-    assert.equal((await own.ask({ target: path })).body.resource, 'https://api.test');
-    assert.equal(told(await own.ask({ forwarded: asking('GET', path) })), '401 unauthorized');
-    assert.equal(told(await own.ask({ forwarded: asking('GET', `${path}/`) })), '403 insufficient_scope');
+    assert.equal((await own.ask({ target: METADATA })).body.resource, 'https://api.test');
+
+    const askAt = async (uri: string, fields: Fields = []) =>
+      told(await own.ask({ forwarded: asking('GET', uri), fields }));
+
+    assert.equal(await askAt(METADATA), '401 unauthorized');
+    assert.equal(await askAt(METADATA, bearer()), '403 insufficient_scope');
+    assert.equal(await askAt(`${METADATA}/`), '403 insufficient_scope');
     const { headers } = await own.ask({ forwarded: asking('GET', '/me') });
     const metadata = 'resource_metadata="https://api.test/.well-known/oauth-protected-resource"';
     assert.equal(headers.get('www-authenticate'), `${REALM}, ${metadata}, ${ALGS}, ${metadata}`);
+  });
+
+  test('without the document, does not keep its path from a route of the policy', async (t) => {
+    const own = await startPolicy({ routes: [get(METADATA, authenticated, upstream)] });
+    t.after(own.stop);
+    assert.equal(told(await own.ask({ target: METADATA })), '404 not_found');
+    assert.equal(told(await own.ask({ forwarded: asking('GET', METADATA) })), '401 unauthorized');
+    assert.equal(told(await own.ask({ forwarded: asking('GET', METADATA), fields: bearer() })), '200');
+  });
+
+  test('does not start with a route of the policy at the path of the document [RFC 9728 §3.1]', async () => {
+    const served = { routes: [...routes, get(METADATA, authenticated, upstream)] };
+    await assert.rejects(startPolicy(served, { resourceUrl: 'https://api.test' }), {
+      name: 'ConfigurationError',
+      problems: [`GET ${METADATA}: matches ${METADATA}, which the service serves itself; change the pattern`],
+    });
   });
 
   test('is ready or not, as any service', async (t) => {

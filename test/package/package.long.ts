@@ -280,9 +280,27 @@ test('invalid routes end the process with every problem before it listens', () =
     ({ status, stderr }) => {
       const lines = String(stderr).trim().split('\n').sort();
       assert.deepEqual(lines, [
-        'configuration: GET /a/{x} and /a/b: both match /a/b; give one of them another path, or answer for /a/b in the handler of /a/{x}',
+        'configuration: GET /a/{x} and /a/b: both match /a/b; give one of them another path',
         'configuration: GET c: is not a path pattern; write /c',
       ]);
+      return status === 1;
+    },
+  );
+});
+
+test('an invalid guard ends the process with a stack that names its line, before it listens', () => {
+  const program = `import { get, needs, runService, scope } from 'gatehouse-http';
+runService({ routes: [
+  get('/a', needs(scope('read')), () => ({})),
+  get('/b', needs(scope('read write')), () => ({})),
+] });`;
+  writeFileSync(join(directory, 'guard.mjs'), program);
+  const env = { PATH: process.env.PATH, IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api' };
+  assert.throws(
+    () => execFileSync(process.execPath, ['guard.mjs'], { cwd: directory, env, stdio: 'pipe' }),
+    ({ status, stderr }) => {
+      assert.match(String(stderr), /^TypeError: scope read write: not all of these are valid scopes$/m);
+      assert.match(String(stderr), /^ +at .*guard\.mjs:4:\d+$/m);
       return status === 1;
     },
   );

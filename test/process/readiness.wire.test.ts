@@ -6,7 +6,6 @@ import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { TestClock } from '../support/clock.ts';
 import { startService } from '../support/service.ts';
-import { askRaw } from '../support/wire-response.ts';
 
 let provider: Provider;
 
@@ -51,17 +50,11 @@ for (const PROFILE of ['A', 'B']) {
     ]);
     assert.equal((await running.ask('/readyz', { method: 'HEAD' })).status, 200);
     assert.equal((await running.ask('/healthz', { method: 'POST' })).status, 405);
-    const kept = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
     running.beginStopping();
     assert.deepEqual(await state(), [
       [200, '{"status":"ok"}'],
       unready(SENTENCES.temporarily_unavailable['shutting-down']),
     ]);
-    const closed = await askRaw(running.port, 'GET /healthz HTTP/1.1', 'Host: a');
-    assert.deepEqual(
-      [kept.headers.get('connection'), closed.headers.get('connection')],
-      ['keep-alive', 'close'],
-    );
   });
 }
 

@@ -36,8 +36,8 @@ export interface TestListener extends ReturnType<typeof createListener> {
   readonly sockets: readonly Socket[];
   /** Resolves with the function that answers the next `HELD` request. */
   held(): Promise<() => void>;
-  /** Makes every response close its connection, as when the port is closed. */
-  beginClosing(): void;
+  /** From then on it is not ready. */
+  beginStopping(): void;
   /** Resolves when no more connections are accepted. */
   closing(): Promise<void>;
   /** Resolves when every connection has closed but those of `open` wires. */
@@ -103,9 +103,8 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     sockets,
     port: (server.address() as AddressInfo).port,
     held: async () => (await once(holder, 'held'))[0],
-    beginClosing: () => {
+    beginStopping: () => {
       phase.isStopping = true;
-      phase.isClosing = true;
     },
     closing: () => untilClosing(server),
     gone: async (open = 0) => {

@@ -47,8 +47,7 @@ export function createRoutes({
   const way = composeRequestParts(settings, surroundings, partsOf(settings, surroundings), checks);
   const served = { routes, rules: policy };
   const pipeline = createPipeline(served, way.identification, { clock, ...settings });
-  const phase = { isStopping: false, isClosing: false };
-  return { responder: createResponder(pipeline, way.replies, way.observer, phase), way, logs };
+  return { responder: createResponder(pipeline, way.replies, way.observer), way, logs };
 }
 
 export interface RunningRoutes extends BuiltRoutes, Served {

@@ -82,7 +82,6 @@ export async function startService(plan: InProcess): Promise<TestService> {
     logs,
     beginStopping: () => {
       phase.isStopping = true;
-      phase.isClosing = true;
     },
     stop: async () => {
       await served.stop();

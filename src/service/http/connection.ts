@@ -36,6 +36,8 @@ export class Connection {
 
   #isHeld = false;
   #isFinishing = false;
+  /** The response that closes the connection. */
+  #last: ServerResponse | undefined;
 
   #bytesRead = 0;
 
@@ -57,7 +59,7 @@ export class Connection {
     this.#underWay.push({ response, beganAt: this.#socket.bytesRead });
     this.#arrivingSince = undefined;
     response.on('finish', this.#finish);
-    if (this.#isFinishing) response.shouldKeepAlive = false;
+    if (this.#isFinishing) this.#closeAfter(response);
     if (this.#isFarAhead) this.#hold();
   }
 
@@ -93,12 +95,21 @@ export class Connection {
   finishUp(): void {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1)?.response;
-    if (last === undefined || last.headersSent || this.arriving !== undefined) return;
+    if (last === undefined || last.headersSent) return;
 
-    last.shouldKeepAlive = false;
+    this.#closeAfter(last);
+    if (this.arriving !== undefined) return;
+
     this.#isHeld = false;
     // A later request would run, but get no response.
     pauseReading(this.#socket);
+  }
+
+  /** The last request may still arrive, and others after it: responses to all of them are sent. */
+  #closeAfter(response: ServerResponse): void {
+    if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
+    this.#last = response;
+    response.shouldKeepAlive = false;
   }
 
   /** The connection is gone. Before version 24, Node tells only the first response. */

@@ -46,7 +46,7 @@ export class Exchange extends RequestRecord {
     this.#controller = controller;
 
     const giveUp = () => {
-      if (!response.writableFinished) controller.abort();
+      if (!response.writableFinished) this.run(() => controller.abort());
     };
 
     if (this.hasLeft) giveUp();

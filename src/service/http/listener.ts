@@ -103,6 +103,10 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
+  function finishUp(): void {
+    for (const connection of connections.values()) connection.finishUp();
+  }
+
   /** Closing at once would reset accepted connections that Node has not seen. */
   function whenQuiet(close: () => void): void {
     let turnsLeft = QUIET_TURNS;
@@ -134,13 +138,13 @@ export function createListener(responder: Responder, clock: Clock) {
 
   /**
    * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
-   * seconds. Calls `onClosing` once the port is closed: before that, a client would only reconnect.
+   * seconds.
    */
-  const stop = (onClosing = () => {}) =>
+  const stop = () =>
     new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
-      for (const connection of connections.values()) connection.finishUp();
+      finishUp();
       // A sweep now would destroy idle connections.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
@@ -158,7 +162,8 @@ export function createListener(responder: Responder, clock: Clock) {
 
       whenQuiet(() => {
         server.close(finish);
-        onClosing();
+        // The connections that came since. Before the port is closed, their clients would only reconnect.
+        finishUp();
       });
     });
 

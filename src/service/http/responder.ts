@@ -14,14 +14,7 @@ import type { Pipeline } from './pipeline.ts';
 
 export type Responder = ReturnType<typeof createResponder>;
 
-export interface Phase {
-  /** Stopping, so not ready. */
-  isStopping: boolean;
-  /** The port is closed: responses close connections. */
-  isClosing: boolean;
-}
-
-export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer, phase: Phase) {
+export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer) {
   /** `undefined` when the client has gone. Never throws. */
   function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
     // A handler may rethrow its signal's abort.
@@ -41,7 +34,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     let status: number | null = null;
     try {
       const more = replies.fieldsBeside(exchange, request.headers.origin);
-      if (reply !== undefined) writeReply(request, response, reply, more, phase.isClosing);
+      if (reply !== undefined) writeReply(request, response, reply, more);
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
@@ -60,8 +53,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
 
     const reply = runPipeline(exchange);
     // Recorded now: the turn's other replies are computed before any is written.
-    const isLast = phase.isClosing || response.shouldKeepAlive === false;
-    if (!isPromise(reply)) recordEnd(request, isLast || reply?.closes);
+    if (!isPromise(reply)) recordEnd(request, response, reply?.closes);
     return reply;
   }
 

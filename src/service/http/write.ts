@@ -36,11 +36,10 @@ export function writeReply(
   response: ServerResponse,
   { status, fields, content, closes }: Reply,
   more: readonly string[],
-  isLast: boolean,
 ): void {
   if (isGone(request, response)) return;
 
-  const isEnd = recordEnd(request, isLast || closes || response.shouldKeepAlive === false);
+  const isEnd = recordEnd(request, response, closes);
   // Without `shouldKeepAlive` Node adds `close`.
   const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
@@ -57,14 +56,14 @@ export function writeReply(
  * Returns whether this response ends the connection. It does after an unread body, whose bytes are not a
  * request. If so, stops reading at once, or bytes would pile up.
  */
-export function recordEnd(request: IncomingMessage, isEnd?: boolean) {
+export function recordEnd(request: IncomingMessage, response: ServerResponse, closes?: boolean) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
   const hasBody = coding !== undefined || length !== '0';
   // `null` until reading begins.
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
-  const ends = isEnd || isUnread || upgrade !== undefined;
+  const ends = closes || !response.shouldKeepAlive || isUnread || upgrade !== undefined;
   if (ends) {
     endingSockets.add(request.socket);
     pauseReading(request.socket);

@@ -4,15 +4,19 @@ import type { Refused } from '../../verify/base/refusal.ts';
 
 export const CLIENT_GONE = Symbol('client gone');
 
-export const BODY_REFUSED = 'bodyRefused';
-
 const refusals = new WeakMap<IncomingMessage, Refused>();
+const readers = new WeakMap<IncomingMessage, () => void>();
 
 /** Why reading must stop, or not begin. */
 export const refusalOf = (request: IncomingMessage) => refusals.get(request);
 
+/** The reader's `stop` is called when the body is refused. */
+export function onceRefused(request: IncomingMessage, stop: () => void) {
+  readers.set(request, stop);
+}
+
 /** For the listener, which sees invalid bodies. */
 export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
-  request.emit(BODY_REFUSED);
+  readers.get(request)?.();
 }

@@ -6,7 +6,7 @@ import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { refuse } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
-import { BODY_REFUSED, CLIENT_GONE, refusalOf } from './body-refusal.ts';
+import { CLIENT_GONE, onceRefused, refusalOf } from './body-refusal.ts';
 
 /** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;
@@ -76,7 +76,8 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
     if (request.destroyed || refusalOf(request) !== undefined) stop();
 
-    request.on('close', stop).on(BODY_REFUSED, stop);
+    request.on('close', stop);
+    onceRefused(request, stop);
     // These listeners keep `body` until the response.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {

@@ -18,6 +18,8 @@ export interface Inputs {
 export class Incoming<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;
+  #query: URLSearchParams | undefined;
+  #headers: IncomingHttpHeaders | undefined;
   /** As in the request target, without the query. */
   readonly path;
   readonly parameters;
@@ -44,8 +46,10 @@ export class Incoming<Admitted = unknown> {
   }
 
   get query(): unknown {
-    const { request } = this.#exchange;
-    return 'query' in this.#inputs ? this.#inputs.query : queryOf(request, this.path);
+    if ('query' in this.#inputs) return this.#inputs.query;
+
+    this.#query ??= queryOf(this.#exchange.request, this.path);
+    return this.#query;
   }
 
   get method() {
@@ -54,8 +58,11 @@ export class Incoming<Admitted = unknown> {
 
   /** Node's header fields, without `authorization` and `dpop`. */
   get headers(): IncomingHttpHeaders {
-    const { authorization: _token, dpop: _proof, ...headers } = this.#exchange.request.headers;
-    return headers;
+    if (this.#headers === undefined) {
+      const { authorization: _token, dpop: _proof, ...headers } = this.#exchange.request.headers;
+      this.#headers = headers;
+    }
+    return this.#headers;
   }
 
   /** For the handler's own requests: the caller's, if well-formed (W3C Trace Context §3.2). */

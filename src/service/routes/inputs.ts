@@ -2,19 +2,17 @@
 // not choose the moment: the pipeline checks after access.
 import { isListOf } from '../../verify/base/encoding.ts';
 import { readBody } from './body.ts';
-import { checkBySchema, schemaProblem, type Schema } from './schema.ts';
+import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
 /** How a route reads its query; `query` makes one. */
 export interface QueryInput<Output> {
   readonly input: 'query';
-  readonly problem: string | undefined;
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
 /** How a route reads its body; `json` makes one. */
 export interface BodyInput<Output> {
   readonly input: 'body';
-  readonly problem: string | undefined;
   readonly limitBytes: number | undefined;
   readonly types: readonly string[];
   readonly read: typeof readBody;
@@ -39,21 +37,21 @@ const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ va
 /**
  * Checks the query by a Standard Schema (version 1), whose output is the handler's `query`. The schema gets
  * an object without prototype: text for each name, an array for a repeated one. A query that does not match
- * is 400 `invalid_query`. Anything but a schema prevents startup.
+ * is 400 `invalid_query`. Throws a `TypeError` for anything but a schema.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */
 export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
+  requireSchema(schema);
   return {
     input: 'query',
-    problem: schemaProblem(schema),
     check: (given: URLSearchParams) => checkBySchema(schema, valuesOf(given), 'query-refused'),
   };
 }
 
 /**
- * Accepts a JSON body (RFC 8259), read once access is granted; the handler's `body` is its value. An invalid
- * limit or media type prevents startup.
+ * Accepts a JSON body (RFC 8259), read once access is granted; the handler's `body` is its value. Throws a
+ * `TypeError` for an invalid limit or media type.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(), ({ body }) => orders.add(check(body)))
@@ -73,11 +71,10 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   const [schema = ANYTHING, options = {}] = given;
   const { limitBytes, types = ['application/json'], ...others } = options;
   // `json(undefined)` lacks the schema that was meant.
-  const written = given.length === 1 ? given[0] : schema;
-  const problem = schemaProblem(written) ?? optionsProblem(limitBytes, types, others);
+  requireSchema(given.length === 1 ? given[0] : schema);
+  requireOptions(limitBytes, types, others);
   return {
     input: 'body',
-    problem,
     limitBytes,
     types,
     read: readBody,
@@ -85,14 +82,16 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   };
 }
 
-function optionsProblem(limitBytes = 1, types: unknown, others: object) {
-  if (Object.keys(others).length > 0) return 'json has no other options than limitBytes and types';
-  if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
-    return `limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`;
+function requireOptions(limitBytes = 1, types: unknown, others: object) {
+  if (Object.keys(others).length > 0) {
+    throw new TypeError('json has no other options than limitBytes and types');
   }
-
-  const areTypes = isListOf(MEDIA_TYPE, types);
-  return areTypes ? undefined : 'types must be a list of media types in lower case, without parameters';
+  if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
+    throw new TypeError(`limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
+  }
+  if (!isListOf(MEDIA_TYPE, types)) {
+    throw new TypeError('types must be a list of media types in lower case, without parameters');
+  }
 }
 
 function valuesOf(query: URLSearchParams) {

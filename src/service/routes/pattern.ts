@@ -6,7 +6,7 @@ import { pathSegments } from './segments.ts';
  * Parameters are whole segments with distinct names. Refuses wildcards and queries, which would be literal
  * text.
  */
-const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]]*|\{\w+\}))+$/;
+const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]\0-\x1f\x7f]*|\{\w+\}))+$/;
 
 export function parsePattern(pattern: string) {
   if (!PATTERN.test(pattern)) return undefined;
@@ -32,15 +32,17 @@ const mended = (path: string) =>
     .replace(/(.)\/$/, '$1');
 
 /** False for what looks like a wildcard or parameter. */
-const isPrefix = (path: string) => pathSegments(path) !== undefined && !/^[^/]|[*{}<>?#[\]]|\/:/.test(path);
+const isPrefix = (path: string) => !/^[^/]|[*{}<>?#[\]]|\/:/.test(path) && pathSegments(path) !== undefined;
 
-export function prefixProblems(prefix: string) {
-  if (isPrefix(prefix)) return [];
+/** Throws a `TypeError`, which names the `owner`, for anything but a prefix. */
+export function parsePrefix(owner: string, prefix: string) {
+  const segments = isPrefix(prefix) ? pathSegments(prefix) : undefined;
+  if (segments !== undefined) return segments;
 
   // A rule covers everything that a wildcard or parameter would match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
   const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
-  return [`must be a path prefix without wildcard or parameter; write ${fix}`];
+  throw new TypeError(`${owner}: must be a path prefix without wildcard or parameter; write ${fix}`);
 }
 
 /** Wrong characters, and what to write instead. */
@@ -61,26 +63,14 @@ export function patternProblem(pattern: string) {
 
 type Parsed = Readonly<{ pattern: string; segments: Segments | undefined }>;
 
-/** An example path that both patterns match, and what to do. */
+/** Names a path that both patterns match. */
 export function overlapProblem(one: Parsed, other: Parsed) {
   if (one.segments === undefined || other.segments === undefined) return undefined;
 
-  const common = commonPath(one.segments, other.segments);
-  if (common === undefined) return undefined;
+  const { segments } = other;
+  const texts = one.segments.map(({ literal }, at) => literal ?? segments[at]?.literal ?? 'x');
+  if (!isMatch(segments, texts)) return undefined;
 
-  const found = `${one.pattern} and ${other.pattern}: both match ${common}; give one of them another path`;
-  const isWide = isCovering(one.segments, other.segments);
-  if (isWide === isCovering(other.segments, one.segments)) return found;
-
-  const [wide, narrow] = isWide ? [one, other] : [other, one];
-  return `${found}, or answer for ${narrow.pattern} in the handler of ${wide.pattern}`;
-}
-
-/** For patterns of equal length. */
-const isCovering = (wide: Segments, narrow: Segments) =>
-  wide.every(({ literal }, at) => literal === undefined || literal === narrow[at]?.literal);
-
-function commonPath(one: Segments, other: Segments) {
-  const path = one.map(({ literal }, index) => literal ?? other[index]?.literal ?? 'x');
-  return isMatch(other, path) ? `/${path.map(encodeURIComponent).join('/')}` : undefined;
+  const path = texts.map(encodeURIComponent).join('/');
+  return `${one.pattern} and ${other.pattern}: both match /${path}; give one of them another path`;
 }

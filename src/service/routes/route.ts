@@ -1,11 +1,10 @@
 // How routes are written: method, path, access, inputs, handler. Nothing else gives access. Promises: the
-// types of a handler's request follow from its route; a wrong route or rule prevents startup. Does not run
+// types of a handler's request follow from its route; a wrong route or rule throws. Does not run
 // handlers: the pipeline does.
 import type { Incoming } from './incoming.ts';
-import { pathSegments } from './segments.ts';
 import type { Caller } from '../../verify/caller.ts';
-import type { Access } from '../../gate/access.ts';
-import { prefixProblems } from './pattern.ts';
+import { isAccess, type Access } from '../../gate/access.ts';
+import { parsePrefix } from './pattern.ts';
 import type { BodyInput, QueryInput } from './inputs.ts';
 
 /** `HEAD` runs the route of `GET`. */
@@ -45,25 +44,23 @@ export interface Route extends Readonly<ReturnType<ReturnType<typeof routeMaker>
 export interface PrefixRule {
   readonly prefix: readonly string[];
   readonly access: Access<Caller>;
-  readonly problems: readonly string[];
 }
 
-/** In JavaScript it may be missing, or a guard. */
-function accessProblems(access: unknown): readonly string[] {
-  const { admit, problems = [] } = Object(access);
-  return admit === undefined ? ['has no access, such as open or needs()'] : problems;
-}
+/** What prevents startup besides the pattern. In JavaScript, a route may be anything. */
+export function routeProblems({ access, query, body, handler }: Route, isPolicy: boolean) {
+  if (!isAccess(access) || typeof handler !== 'function') {
+    return ['is not a route; make one with get, post, put, patch or del'];
+  }
 
-/** What prevents startup, besides the pattern. */
-export const routeProblems = ({ access, query, body, handler, problems }: Route, isPolicy = false) => [
-  ...accessProblems(access),
-  ...(typeof handler === 'function' ? [] : ['is not a route; make one with get, post, put, patch or del']),
-  ...[query, body].flatMap((input) => input?.problem ?? []),
-  ...(problems ?? []),
-  ...((handler === upstream) === isPolicy && !(isPolicy && (query ?? body)) ? [] : [MISPLACED]),
-];
+  const isPlaced = (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
+  return isPlaced ? [] : [MISPLACED];
+}
 
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
+
+function requireAccess(owner: string, access: unknown) {
+  if (!isAccess(access)) throw new TypeError(`${owner}: has no access, such as open or needs()`);
+}
 
 /**
  * The server behind a proxy, in place of a handler. For `runForwardAuth` alone.
@@ -74,14 +71,14 @@ export const upstream = () => ({});
 
 /**
  * Adds an access to every path under a prefix such as `/api/admin`, whether or not it has a route. Other
- * rules and the route's own access still apply. Anything but a prefix prevents startup.
+ * rules and the route's own access still apply. Throws a `TypeError` for anything but a prefix and an access.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
-  const problems = [...accessProblems(access), ...prefixProblems(prefix)];
-  const lines = problems.map((problem) => `under ${prefix}: ${problem}`);
-  return { prefix: pathSegments(prefix) ?? [], access, problems: lines };
+  const owner = `under ${prefix}`;
+  requireAccess(owner, access);
+  return { prefix: parsePrefix(owner, prefix), access };
 }
 
 /** For `runService` and `createService`. */
@@ -149,20 +146,15 @@ function routeMaker(method: Method) {
     const body = method === 'GET' ? undefined : rest.find((part) => part?.input === 'body');
     const handler = rest.find(isHandler);
     const known = [query, body, handler].filter(Boolean);
-    const isWhole = handler !== undefined && known.length === rest.length;
-    const problems: readonly string[] = isWhole
-      ? []
-      : ['a route takes query(), json() unless it is for GET, and a handler; nothing else'];
+    const owner = `${method} ${pattern}`;
+    requireAccess(owner, access);
+    if (handler === undefined || known.length < rest.length) {
+      throw new TypeError(
+        `${owner}: takes query(), json() unless it is for GET, and a handler; nothing else`,
+      );
+    }
 
-    return {
-      method,
-      pattern,
-      access,
-      problems,
-      query,
-      body,
-      handler: handler ?? (() => {}),
-    };
+    return { method, pattern, access, query, body, handler };
   };
 }
 

@@ -45,7 +45,7 @@ export function createRouter(
 }
 
 /**
- * What prevents startup: unknown members, the problems of routes and rules, and patterns that are invalid,
+ * What prevents startup: unknown members, what is not a route or rule, and patterns that are invalid,
  * overlap, or match one of `ownPaths`.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
@@ -55,8 +55,8 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
 
   return [
     ...strange,
-    ...problemsOfAll([...routes], isPolicy ? [] : ownPaths, isPolicy),
-    ...rules.flatMap((rule) => (Object(rule).prefix && rule.problems) ?? NO_RULE),
+    ...problemsOfAll([...routes], ownPaths, isPolicy),
+    ...rules.flatMap((rule) => (Object(rule).prefix ? [] : NO_RULE)),
   ];
 }
 

@@ -23,10 +23,12 @@ export interface Schema<Output = unknown> {
 const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
-export function schemaProblem(schema: unknown): string | undefined {
+const NO_SCHEMA = 'a schema must have "~standard" of version 1 with a function "validate"';
+
+export function requireSchema(schema: unknown) {
   const standard = Object(schema)['~standard'];
   const isSchema = standard?.version === 1 && typeof standard.validate === 'function';
-  return isSchema ? undefined : 'a schema must have "~standard" of version 1 with a function "validate"';
+  if (!isSchema) throw new TypeError(NO_SCHEMA);
 }
 
 /** Throws or rejects with `Refused` for `reason`; any other error, or an invalid result, is a bug. */

@@ -223,7 +223,10 @@ test('leaves a pause alone that is not its own', () => {
 
 for (const [what, end] of [
   ['bytes that are not a request', ({ connection }) => connection.endWith(() => 'malformed')],
-  ['a response that ends the connection', ({ socket }) => recordEnd({ socket, headers: {} } as never, true)],
+  [
+    'a response that ends the connection',
+    ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: true } as never, true),
+  ],
   ['the last request of a drain', ({ connection }) => connection.finishUp()],
 ] as readonly (readonly [string, (opened: ReturnType<typeof open>) => unknown])[]) {
   test(`reads nothing after ${what}, however far it is ahead [RFC 9112 §9.6]`, () => {
@@ -241,18 +244,25 @@ test('in a drain, ends with the last request that has arrived, and reads nothing
   assert.equal(socket.isPaused, true);
 });
 
-for (const [what, change] of [
-  ['has begun', { headersSent: true }],
-  ['is to a request that is arriving', { req: { complete: false } }],
-] as const) {
-  test(`in a drain, ends with the next request if the last response ${what} [RFC 9112 §9.6]`, () => {
-    const { socket, connection, ask, second } = openReading(1);
-    Object.assign(second.response, change);
-    connection.finishUp();
-    assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [true, false]);
-    assert.equal(ask().response.shouldKeepAlive, false);
-  });
-}
+test('in a drain, ends with the next request if the last response has begun [RFC 9112 §9.6]', () => {
+  const { socket, connection, ask, second } = openReading(1);
+  Object.assign(second.response, { headersSent: true });
+  connection.finishUp();
+  assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [true, false]);
+  assert.equal(ask().response.shouldKeepAlive, false);
+});
+
+test('in a drain, reads the rest of an arriving request, and ends with it or with one behind it [RFC 9112 §9.6]', () => {
+  const { socket, connection, ask, second } = openReading(1);
+  Object.assign(second.response, { req: { complete: false } });
+  connection.finishUp();
+  assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [false, false]);
+  const { response: third } = ask();
+  assert.deepEqual([second.response.shouldKeepAlive, third.shouldKeepAlive], [true, false]);
+  Object.assign(third, { headersSent: true });
+  const { response: fourth } = ask();
+  assert.deepEqual([third.shouldKeepAlive, fourth.shouldKeepAlive], [false, false]);
+});
 
 test('tells no response of a client that closes its side after we have closed ours', () => {
   const { socket, ask } = open();

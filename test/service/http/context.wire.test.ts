@@ -2,6 +2,7 @@
    (docs/your-own-api.md). */
 import { strict as assert } from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { open } from '../../../src/gate/access.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
@@ -31,6 +32,12 @@ async function openTraced(context: TestContext) {
       }),
       post('/body/{id}', open, json(), ({ path }) => [note(path)]),
       get('/schema', open, query(judged), () => ({})),
+      get('/gone', open, ({ path, signal }) => {
+        app.server.emit('waiting');
+        return new Promise<object>((resolve) => {
+          signal.addEventListener('abort', () => resolve([note(path)]));
+        });
+      }),
     ],
     prepare: (server) => {
       const { emit } = server;
@@ -75,5 +82,16 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     assert.equal(seen.length, wires.length);
     for (const [path, context] of seen) assert.equal(context, path);
     for (const wire of wires) wire.destroy();
+  });
+
+  test('is that of its own arrival when its signal aborts since the client has left', async (t) => {
+    const { port, seen, server } = await openTraced(t);
+    const wire = await openWire(port);
+    const waiting = once(server, 'waiting');
+    wire.send(request('GET /gone'));
+    await waiting;
+    wire.socket.end();
+    await wire.untilClosed();
+    assert.deepEqual(seen, [['/gone', '/gone']]);
   });
 });

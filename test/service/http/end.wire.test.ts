@@ -26,7 +26,6 @@ import { startRoutes } from '../../support/routes.ts';
 describe('the end', { timeout: 120_000 }, () => {
   test('sends Connection: close with every response once the port is closed [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
-    listener.beginClosing();
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
     const requests: [string, number][] = [
       [GOOD, 200],
@@ -38,20 +37,79 @@ describe('the end', { timeout: 120_000 }, () => {
       [`GET /readyz HTTP/1.1\r\n${HOST}\r\n`, 503],
       [GARBAGE, 400],
     ];
-    for (const [bytes, status] of requests) {
+    const wires = await Promise.all(requests.map(() => openWire(listener.port)));
+    while (listener.sockets.length < wires.length) await once(listener.server, 'connection');
+    listener.beginStopping();
+    const stopped = listener.stop();
+    await listener.closing();
+    for (const [index, [bytes, status]] of requests.entries()) {
+      const wire = wires[index]!;
+      wire.send(bytes);
       assert.match(
-        await exchange(listener.port, bytes),
+        await wire.untilClosed(),
         new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`),
       );
     }
+    assert.equal(await stopped, 'drained');
   });
 
-  test('runs no request behind a response with Connection: close [RFC 9112 §9.6]', async (t) => {
+  test('sends responses to all requests that arrive together after the port is closed, and closes with the last [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
-    listener.beginClosing();
-    const nowhere = `GET /nowhere HTTP/1.1\r\n${HOST}\r\n`;
-    assert.deepEqual(statusesIn(await exchange(listener.port, nowhere.repeat(3))), [404]);
-    assert.equal(listener.logs.filter(({ reason }) => reason === 'not_found').length, 1);
+    const wire = await openUsedWire(listener.port);
+    const stopped = listener.stop();
+    await listener.closing();
+    const arrival = listener.held();
+    wire.send(HELD + GOOD + GOOD);
+    const response = await arrival;
+    response();
+    const [, ...responses] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
+    assert.deepEqual(
+      responses.map((text) => [...statusesIn(text), text.includes('\r\nConnection: close\r\n')]),
+      [
+        [200, false],
+        [200, false],
+        [200, true],
+      ],
+    );
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('sends the responses that wait for an earlier one when it stops [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const arrival = listener.held();
+    wire.send(HELD + GOOD + GOOD);
+    const response = await arrival;
+    const stopped = listener.stop();
+    await listener.closing();
+    response();
+    await wire.until((text) => statusesIn(text).length === 4 && text.endsWith('}'));
+    listener.clock.advance(1_000);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 200, 200]);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('closes the connection after a request that was still arriving when it stopped', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const bytes = post('Content-Length: 6\r\n', 'abcdef');
+    wire.send(bytes.slice(0, -3));
+    while (listener.sockets[0]?.bytesRead !== GOOD.length + bytes.length - 3) {
+      await new Promise(setImmediate);
+    }
+    const stopped = listener.stop();
+    await listener.closing();
+    wire.send(bytes.slice(-3));
+    const text = await wire.untilClosed();
+    assert.deepEqual(statusesIn(text), [200, 405]);
+    assert.match(text, /\r\nConnection: close\r\n/);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('runs no request behind a response that closes the connection [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const text = await exchange(listener.port, post('Content-Length: 3\r\n', 'abc') + GOOD);
+    assert.deepEqual(statusesIn(text), [405]);
   });
 
   test('accepts no new connections', async (t) => {
@@ -136,7 +194,6 @@ describe('the end', { timeout: 120_000 }, () => {
     const response = await arrival;
     half.send(GOOD.slice(0, 20));
     while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
-    listener.beginClosing();
     const stopped = listener.stop();
     await listener.closing();
     listener.clock.advance(9_999);

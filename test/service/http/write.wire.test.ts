@@ -36,7 +36,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireRespons
         'end',
       );
     }
-    writeReply(request, response, answer, more, isLast);
+    writeReply(request, response, isLast ? { ...answer, closes: true } : answer, more);
   });
 
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -132,7 +132,7 @@ test('passes Node the whole response as one piece', async () => {
       write(chunk, encoding, callback);
     };
     socket._writev = (chunks) => pieces.push(...chunks.map(({ chunk }) => chunk));
-    writeReply(request, response, hello, [], false);
+    writeReply(request, response, hello, []);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
@@ -152,9 +152,7 @@ for (const [what, isDestroyed, isWritable] of [
     // Any other call or read would fail.
     const request = { headers: {}, socket: { writable: isWritable } };
     const response = { destroyed: isDestroyed };
-    assert.doesNotThrow(() =>
-      writeReply(request as IncomingMessage, response as ServerResponse, hello, [], false),
-    );
+    assert.doesNotThrow(() => writeReply(request as IncomingMessage, response as ServerResponse, hello, []));
   });
 }
 
@@ -182,6 +180,6 @@ test('hangs up only when it is the turn of the request', { timeout: 60_000 }, as
   hangUp(next);
   assert.ok(wire.socket.readable && request.socket.writable);
 
-  writeReply(request, response, jsonReply(200, '{}'), [], false);
+  writeReply(request, response, jsonReply(200, '{}'), []);
   assert.equal(parseResponse(await wire.untilClosed()).text, '{}');
 });

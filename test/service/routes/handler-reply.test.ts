@@ -75,7 +75,7 @@ test('fail has an error and a message, and may be thrown', () => {
 test('fail has a status from 400 to 599', () => {
   for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
   for (const status of [200, 399]) {
-    const message = 'a failure needs a status from 400 to 599';
+    const message = 'fail needs a status from 400 to 599';
     assert.throws(() => fail(status, 'a', 'b'), { name: 'TypeError', message });
   }
   for (const status of [600, NaN, 404.5]) assert.throws(() => fail(status, 'a', 'b'), TypeError);
@@ -113,11 +113,12 @@ test('a reply refuses header fields that it would silently lose', () => {
   }
 });
 
-test('reply accepts every valid name and value of a field [RFC 9110 §5.5, §5.6.2]', () => {
+test('reply accepts every valid name and value of a field in ASCII [RFC 9110 §5.5, §5.6.2]', () => {
   for (const [name, value] of [
     ["!#$%&'*+-.^_`|~09AZaz", 'a'],
     ['A', ''],
-    ['A', '\t !"~\x80\xff'],
+    ['A', '!\t "~'],
+    ['Proxy-Status', 'a'],
   ] as const) {
     assert.equal(fieldsOf(reply(200, {}, { [name]: value }))[name.toLowerCase()], value);
   }
@@ -135,6 +136,9 @@ for (const [what, [name, value]] of Object.entries<readonly [name: string, value
   'a value with a null byte': ['A', '\0'],
   'a value with a deleted character': ['A', '\x7f'],
   'a value beyond Latin-1': ['A', '中'],
+  'a value beyond ASCII': ['A', '\xe9'],
+  'a value that begins with a space': ['A', ' 1'],
+  'a value that ends with a tab': ['A', '1\t'],
   'a name without a value': ['A'],
 })) {
   test(`reply is not made with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
@@ -144,7 +148,7 @@ for (const [what, [name, value]] of Object.entries<readonly [name: string, value
   });
 }
 
-test('reply accepts exactly the characters in names and values that Node can write [RFC 9110 §5.5, §5.6.2]', () => {
+test('reply accepts exactly the characters in names and values that Node can write, in ASCII [RFC 9110 §5.5, §5.6.2]', () => {
   const isDone = (action: () => unknown) => {
     try {
       action();
@@ -156,9 +160,10 @@ test('reply accepts exactly the characters in names and values that Node can wri
 
   for (let code = 0; code < 0x300; code += 1) {
     const text = String.fromCharCode(code);
+    const isInAscii = code < 0x80;
     assert.deepEqual(
-      [isDone(() => reply(200, {}, { [text]: '' })), isDone(() => reply(200, {}, { A: text }))],
-      [isDone(() => validateHeaderName(text)), isDone(() => validateHeaderValue('A', text))],
+      [isDone(() => reply(200, {}, { [text]: '' })), isDone(() => reply(200, {}, { A: `1${text}1` }))],
+      [isDone(() => validateHeaderName(text)), isInAscii && isDone(() => validateHeaderValue('A', text))],
       `the character ${code}`,
     );
   }

@@ -383,7 +383,7 @@ test('a UsageError is logged with its fixed sentence, and no other error with it
   for (const [path, sentence] of [
     ['/refused-field', 'Set-Cookie is not for a handler to set'],
     ['/map', 'a body must be a JSON object or array'],
-    ['/changed', 'a failure needs a status from 400 to 599'],
+    ['/changed', 'fail needs a status from 400 to 599'],
     ['/throws', undefined],
   ] as const) {
     await service.ask(path);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
+import { stackOf } from '../../support/call-lines.ts';
 import { atOnce } from '../../support/clock.ts';
 import { processorMillis } from '../../support/processor-time.ts';
 import { schemaOf } from '../../support/schemas.ts';
@@ -57,25 +58,33 @@ test('a body that an asynchronous schema refuses is body-refused', async () => {
   );
 });
 
-test('a route with something that is not a schema cannot be served', () => {
+const NO_SCHEMA = new TypeError('a schema must have "~standard" of version 1 with a function "validate"');
+
+test('json and query throw for something that is not a schema', () => {
   for (const schema of [null, {}, () => {}, 'text']) {
-    assert.match(json(schema as never).problem ?? '', /~standard/);
-    assert.match(query(schema as never).problem ?? '', /~standard/);
+    assert.throws(() => json(schema as never), NO_SCHEMA);
+    assert.throws(() => query(schema as never), NO_SCHEMA);
   }
-  assert.match(query(undefined as never).problem ?? '', /~standard/);
-  assert.equal(query(schemaOf(() => ({ issues: [] }))).problem, undefined);
+  assert.throws(() => query(undefined as never), NO_SCHEMA);
+  assert.equal(query(schemaOf(() => ({ issues: [] }))).input, 'query');
 });
 
-test('a route with json(undefined), such as from a misspelled name, does not accept every body but cannot be served [H2]', () => {
+test('json(undefined), such as from a misspelled name, does not accept every body but throws [H2]', () => {
   const schemas: Record<string, undefined> = {};
-  assert.match(json(schemas.Ordr).problem ?? '', /~standard/);
-  assert.deepEqual([json().problem, json(AS_IT_IS).problem], [undefined, undefined]);
+  assert.throws(() => json(schemas.Ordr), NO_SCHEMA);
+  assert.deepEqual([json().input, json(AS_IT_IS).input], ['body', 'body']);
 });
 
-test('a route that accepts a body refuses unknown options [H2]', () => {
+test('json throws for unknown options [H2]', () => {
+  const wrong = new TypeError('json has no other options than limitBytes and types');
   for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
-    assert.equal(json(AS_IT_IS, options).problem, 'json has no other options than limitBytes and types');
+    assert.throws(() => json(AS_IT_IS, options), wrong);
   }
+});
+
+test('the error that json throws names the line of the call in its stack', () => {
+  const lines = ['const inputs = [', '  json(),', '  json(undefined),', '];'];
+  assert.match(stackOf(lines, { json }), /routes\.js:3:/);
 });
 
 test('a promise of another class from a schema is awaited', async () => {
@@ -86,22 +95,21 @@ test('a promise of another class from a schema is awaited', async () => {
 
 test('a route that accepts a body has a limit of 1 to 16,777,216 bytes, or that of the settings', () => {
   for (const limitBytes of [1, 102_400, 16_777_216]) {
-    const body = json(undefined, { limitBytes });
-    assert.deepEqual([body.limitBytes, body.problem], [limitBytes, undefined]);
+    assert.equal(json(undefined, { limitBytes }).limitBytes, limitBytes);
   }
   assert.equal(json().limitBytes, undefined);
+  const wrong = new TypeError('limitBytes must be a whole number from 1 to 16777216');
   for (const limitBytes of [0, -1, 1.5, NaN, Infinity, 16_777_217, '10']) {
-    assert.match(json(undefined, { limitBytes: limitBytes as never }).problem ?? '', /16777216/);
+    assert.throws(() => json(undefined, { limitBytes: limitBytes as never }), wrong);
   }
 });
 
-const TYPES_FAULT = 'types must be a list of media types in lower case, without parameters';
+const WRONG_TYPES = new TypeError('types must be a list of media types in lower case, without parameters');
 
 test('a route that accepts a body names media types in lower case, without parameters', () => {
   assert.deepEqual(json().types, ['application/json']);
   const types = ['application/merge-patch+json', 'application/vnd.a-b.c_d+json'] as const;
   assert.deepEqual(json(undefined, { types }).types, types);
-  assert.equal(json(undefined, { types }).problem, undefined);
   for (const type of [
     'Application/json',
     'application/json; charset=utf-8',
@@ -112,13 +120,13 @@ test('a route that accepts a body names media types in lower case, without param
     '',
     5,
   ]) {
-    assert.equal(json(undefined, { types: [type as string] }).problem, TYPES_FAULT);
-    assert.equal(json(undefined, { types: ['application/json', type as string] }).problem, TYPES_FAULT);
+    assert.throws(() => json(undefined, { types: [type as string] }), WRONG_TYPES);
+    assert.throws(() => json(undefined, { types: ['application/json', type as string] }), WRONG_TYPES);
   }
 });
 
-test('a route with an empty list of media types, or no list, cannot be served', () => {
+test('json throws for an empty list of media types, and for no list', () => {
   for (const types of [[], 'application/json', null, {}] as never[]) {
-    assert.equal(json(undefined, { types }).problem, TYPES_FAULT);
+    assert.throws(() => json(undefined, { types }), WRONG_TYPES);
   }
 });

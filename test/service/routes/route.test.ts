@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { claimEquals, scope } from '../../../src/gate/guards.ts';
+import { anyScope, claimEquals, scope } from '../../../src/gate/guards.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
 import {
@@ -17,6 +17,7 @@ import {
 } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import type { Caller } from '../../../src/verify/caller.ts';
+import { stackOf } from '../../support/call-lines.ts';
 import { callerWith } from '../../support/caller.ts';
 import { runRoute } from '../../support/route.ts';
 import { schemaOf } from '../../support/schemas.ts';
@@ -116,13 +117,17 @@ test('no route admits a look-alike of a caller', () => {
   }
 });
 
-test('a route with unknown parts, or without a handler, cannot be served', () => {
+const wrongParts = (route: string) =>
+  new TypeError(`${route}: takes query(), json() unless it is for GET, and a handler; nothing else`);
+
+test('a route with unknown parts, or without a handler, throws', () => {
   const schema = schemaOf((value) => ({ value }));
   const callable = Object.assign(() => ({}), schema);
   const make = post as (...parts: unknown[]) => Route;
   for (const parts of [
     [],
     [json()],
+    [query(schema), json()],
     [schema, never],
     [callable, never],
     [json(), never, {}],
@@ -130,29 +135,38 @@ test('a route with unknown parts, or without a handler, cannot be served', () =>
     [null, never],
     [json(), json(), never],
   ]) {
-    assert.deepEqual(make('/x', open, ...parts).problems, [
-      'a route takes query(), json() unless it is for GET, and a handler; nothing else',
-    ]);
+    assert.throws(() => make('/x', open, ...parts), wrongParts('POST /x'));
   }
 });
 
-test('a route for GET that accepts a body cannot be served [RFC 9110 §9.3.1]', () => {
+test('a route for GET that accepts a body throws [RFC 9110 §9.3.1]', () => {
   const make = get as (...parts: unknown[]) => Route;
-  const { problems, body } = make('/x', open, json(), never);
-  assert.deepEqual(problems, [
-    'a route takes query(), json() unless it is for GET, and a handler; nothing else',
-  ]);
-  assert.equal(body, undefined);
+  assert.throws(() => make('/x', open, json(), never), wrongParts('GET /x'));
 });
 
-test('a route or rule without an access, or with a guard in its place, cannot be served', () => {
-  const make = get as (...parts: unknown[]) => Route;
+const withoutAccess = (owner: string) => new TypeError(`${owner}: has no access, such as open or needs()`);
+
+test('a route or rule without an access, or with a guard in its place, throws, and names its method and path', () => {
   const rule = under as (...parts: unknown[]) => PrefixRule;
-  for (const access of [undefined, null, {}, 'open', scope('a')]) {
-    const fault = 'has no access, such as open or needs()';
-    assert.deepEqual(routeProblems(make('/x', access, never)), [fault]);
-    assert.deepEqual(rule('/x', access).problems, [`under /x: ${fault}`]);
+  for (const access of [undefined, null, {}, 'open', scope('a')] as never[]) {
+    assert.throws(() => get('/x', access, never), withoutAccess('GET /x'));
+    assert.throws(() => del('/x', access, never), withoutAccess('DELETE /x'));
+    assert.throws(() => rule('/x', access), withoutAccess('under /x'));
   }
+});
+
+test('a route or rule with several faults throws for its access first', () => {
+  const make = post as (...parts: unknown[]) => Route;
+  assert.throws(() => make('/x/'), withoutAccess('POST /x/'));
+  assert.throws(() => under('x', undefined as never), withoutAccess('under x'));
+});
+
+test('the errors that get and under throw name the line of the call in their stacks', () => {
+  const names = { get, open, under };
+  const routes = ['const routes = [', "  get('/a', open, () => ({})),", "  get('/b', () => ({})),", '];'];
+  assert.match(stackOf(routes, names), /routes\.js:3:/);
+  const rules = ['const access = { admit: () => {} };', "under('/a', access);", "under('b', access);"];
+  assert.match(stackOf(rules, names), /routes\.js:3:/);
 });
 
 test('a route has the method of its function, and its inputs', () => {
@@ -170,28 +184,38 @@ test('a route has the method of its function, and its inputs', () => {
   for (const route of routes) {
     assert.equal(route.query, taken);
     assert.equal(route.body, route.method === 'GET' ? undefined : body);
-    assert.deepEqual([route.handler, route.problems], [give, []]);
+    assert.equal(route.handler, give);
+    assert.deepEqual(routeProblems(route, false), []);
   }
 });
 
-test('a route and a rule report the problems of their guards', () => {
-  const bad = needs(scope('a b'));
-  const fault = 'scope a b: not all of these are valid scopes';
-  assert.deepEqual(routeProblems(get('/x', bad, () => ({}))), [fault]);
-  assert.deepEqual(routeProblems({ ...get('/x', open, never), access: bad as never }), [fault]);
-  assert.deepEqual(under('/x', bad).problems, [`under /x: ${fault}`]);
-});
-
-test('a route reports the problems of its inputs, and a missing handler', () => {
-  const make = post as (...parts: unknown[]) => Route;
+test('no route or rule is made of an invalid guard or input', () => {
   const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
-  assert.deepEqual(routeProblems(make('/x', open, query({} as never), json({} as never))), [
-    schema,
-    schema,
-    'a route takes query(), json() unless it is for GET, and a handler; nothing else',
-  ]);
+  const limit = 'limitBytes must be a whole number from 1 to 16777216';
+  for (const [message, make] of [
+    ['scope a b: not all of these are valid scopes', () => get('/x', needs(scope('a b')), never)],
+    ['scope a b: not all of these are valid scopes', () => under('/x', needs(scope('a b')))],
+    [
+      'claim é equals 1: has a character that a challenge cannot show',
+      () => get('/x', needs(scope('a'), claimEquals('é', 1)), never),
+    ],
+    ['any scope of : not all of these are valid scopes', () => post('/x', needs(anyScope('')), never)],
+    [schema, () => post('/x', open, query({} as never), json({} as never), never)],
+    [schema, () => post('/x', open, json({} as never, { limitBytes: 0 }), never)],
+    [limit, () => post('/x', open, json(undefined, { limitBytes: 0 }), never)],
+  ] as const) {
+    assert.throws(make, new TypeError(message));
+  }
 });
 
-test('a complete route can be served', () => {
-  assert.deepEqual(post('/x', open, json(), () => ({})).problems, []);
+test('a copy of a route whose access or handler is none prevents startup', () => {
+  const route = post('/x', open, json(), () => ({}));
+  assert.deepEqual(routeProblems(route, false), []);
+  const why = ['is not a route; make one with get, post, put, patch or del'];
+  for (const access of [undefined, null, {}, 'open', scope('a')]) {
+    assert.deepEqual(routeProblems({ ...route, access: access as never }, false), why);
+  }
+  for (const handler of [undefined, null, {}]) {
+    assert.deepEqual(routeProblems({ ...route, handler: handler as never }, false), why);
+  }
 });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { targetPath } from '../../../src/gate/path.ts';
 import { pathSegments } from '../../../src/service/routes/segments.ts';
 import { authenticated, open } from '../../../src/gate/access.ts';
+import { scope } from '../../../src/gate/guards.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
 import { del, get, post, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -130,15 +131,15 @@ for (const path of [
 
 const ANOTHER = 'give one of them another path';
 
-for (const [one, other, common, fix] of [
-  ['/', '/', '/', ANOTHER],
-  ['/a/b', '/a/b', '/a/b', ANOTHER],
-  ['/a/{x}', '/a/b', '/a/b', `${ANOTHER}, or answer for /a/b in the handler of /a/{x}`],
-  ['/a/b', '/{x}/b', '/a/b', `${ANOTHER}, or answer for /a/b in the handler of /{x}/b`],
-  ['/a/{x}/{y}', '/a/{z}/c', '/a/x/c', `${ANOTHER}, or answer for /a/{z}/c in the handler of /a/{x}/{y}`],
-  ['/a/{x}', '/{y}/b', '/a/b', ANOTHER],
-  ['/{x}', '/{y}', '/x', ANOTHER],
-  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x', `${ANOTHER}, or answer for /a%20b/{x} in the handler of /{y}/{z}`],
+for (const [one, other, common] of [
+  ['/', '/', '/'],
+  ['/a/b', '/a/b', '/a/b'],
+  ['/a/{x}', '/a/b', '/a/b'],
+  ['/a/b', '/{x}/b', '/a/b'],
+  ['/a/{x}/{y}', '/a/{z}/c', '/a/x/c'],
+  ['/a/{x}', '/{y}/b', '/a/b'],
+  ['/{x}', '/{y}', '/x'],
+  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
 ] as const) {
   test(`refuses the overlapping routes ${one} and ${other}, and names a common path and a remedy`, () => {
     for (const patterns of [
@@ -147,7 +148,7 @@ for (const [one, other, common, fix] of [
       [one, other],
     ]) {
       const routes = patterns.map(routeAt);
-      const problem = `GET ${one} and ${other}: both match ${common}; ${fix}`;
+      const problem = `GET ${one} and ${other}: both match ${common}; ${ANOTHER}`;
       assert.deepEqual(routesProblems({ routes }), [problem]);
     }
   });
@@ -217,10 +218,11 @@ test('treats a colon inside a segment as text', () => {
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
 
+const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del';
+
 /** For what is not a route, with its method and pattern. */
 const strange = (method?: unknown, pattern?: unknown) => [
-  `${method} ${pattern}: has no access, such as open or needs()`,
-  `${method} ${pattern}: is not a route; make one with get, post, put, patch or del`,
+  `${method} ${pattern}: ${NO_ROUTE}`,
   `${method} ${pattern}: ${noPattern(A_TEXT)}`,
 ];
 
@@ -235,7 +237,7 @@ for (const [what, routes, problems] of [
   ['a function', { routes: [routeAt] }, strange()],
   ['a list of routes in the list', { routes: [[routeAt('/a')]] }, strange()],
   ['a hole', { routes: Object.assign([routeAt('/a')], { 2: routeAt('/b') }) }, strange()],
-  ['a rule among the routes', { routes: [under('/a', authenticated)] }, strange().slice(1)],
+  ['a rule among the routes', { routes: [under('/a', authenticated)] }, strange()],
   ['no routes', {}, NO_LISTS],
   ['a route in place of a list', { routes: routeAt('/a') }, NO_LISTS],
   ['null in place of a list', { routes: null }, NO_LISTS],
@@ -254,7 +256,17 @@ for (const [what, routes, problems] of [
   [
     'a route without a handler',
     { routes: [{ ...routeAt('/a'), handler: undefined }] },
-    ['GET /a: is not a route; make one with get, post, put, patch or del'],
+    [`GET /a: ${NO_ROUTE}`],
+  ],
+  [
+    'a route without an access',
+    { routes: [{ ...routeAt('/a'), access: undefined }] },
+    [`GET /a: ${NO_ROUTE}`],
+  ],
+  [
+    'a route with a guard in place of its access',
+    { routes: [{ ...routeAt('/a'), access: scope('a') }] },
+    [`GET /a: ${NO_ROUTE}`],
   ],
   [
     'rules by another name',
@@ -266,13 +278,13 @@ for (const [what, routes, problems] of [
   ['an access in place of rules', { routes: [], rules: authenticated }, NO_LISTS],
   [
     'a value that is no route, besides other faults',
-    { routes: [{}, routeAt('b'), routeAt('/a'), routeAt('/a')], rules: [0, under('a', authenticated)] },
+    { routes: [{}, routeAt('b'), routeAt('/a'), routeAt('/a')], rules: [0, routeAt('/c')] },
     [
       ...strange(),
       'GET b: is not a path pattern; write /b',
       `GET /a and /a: both match /a; ${ANOTHER}`,
       NO_RULE,
-      'under a: must be a path prefix without wildcard or parameter; write /a',
+      NO_RULE,
     ],
   ],
 ] as const) {
@@ -280,14 +292,10 @@ for (const [what, routes, problems] of [
     assert.deepEqual(routesProblems(routes as unknown as Routes), problems));
 }
 
-test('reports the problems of a route with its method and pattern', () => {
-  const route = get('/a', undefined as never, () => ({}));
-  assert.deepEqual(routesProblems({ routes: [route] }), ['GET /a: has no access, such as open or needs()']);
-});
-
 test('accepts a copy of a route', () => {
   const route: Route = { ...routeAt('/a'), pattern: '/b' };
   assert.deepEqual(routesProblems({ routes: [routeAt('/a'), route] }), []);
+  assert.deepEqual(routesProblems({ routes: [{ ...route, pattern: 'b' }] }), [`GET b: ${noPattern('/b')}`]);
 });
 
 test('refuses routes of any method at the paths of the service itself', () => {
@@ -390,7 +398,7 @@ test('applies the rules that were in the list at the start [H2]', () => {
 
 test('applies a rule for / to every path', () => {
   const rule = under('/', authenticated);
-  assert.deepEqual([rule.prefix, rule.problems], [[], []]);
+  assert.deepEqual(rule, { prefix: [], access: authenticated });
   for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
     assert.deepEqual(createRouter(ROUTES, [rule])(path)?.rules, [rule]);
   }
@@ -408,17 +416,19 @@ for (const [fix, ...prefixes] of [
 ] as const) {
   for (const prefix of prefixes) {
     test(`refuses "${prefix}" as the prefix of a rule, and says what to write [RFC 3986 §2.1, §3.3]`, () => {
-      assert.deepEqual(under(prefix, authenticated).problems, [
-        `under ${prefix}: must be a path prefix without wildcard or parameter; write ${fix}`,
-      ]);
+      const why = 'must be a path prefix without wildcard or parameter';
+      assert.throws(
+        () => under(prefix, authenticated),
+        new TypeError(`under ${prefix}: ${why}; write ${fix}`),
+      );
     });
   }
 }
 
 test('compares the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
   assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
-  const { prefix, problems } = under('/v1/items:batch/%2A/$a', authenticated);
-  assert.deepEqual([prefix, problems], [['v1', 'items:batch', '*', '$a'], []]);
+  const { prefix } = under('/v1/items:batch/%2A/$a', authenticated);
+  assert.deepEqual(prefix, ['v1', 'items:batch', '*', '$a']);
 });
 
 test('finds the same match for every spelling of a path', () => {

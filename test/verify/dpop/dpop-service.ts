@@ -123,8 +123,7 @@ export async function startWith(
     checkSender,
   });
   const pipeline = createPipeline({ routes: routesA }, way.identification, { clock, ...limits });
-  const phase = { isStopping: false, isClosing: false };
-  const responder = createResponder(pipeline, way.replies, way.observer, phase);
+  const responder = createResponder(pipeline, way.replies, way.observer);
   const { server } = createListener(responder, clock);
   const served = await serve(server);
   after(served.stop);
