@@ -1,5 +1,6 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
-import { printable, printableSetting, type Log, type Printable } from '../verify/base/events.ts';
+import type { Routes } from '../service/routes/route.ts';
+import { printable, printableSetting, type Log } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import type { Loaded } from './load-settings.ts';
 import { DEFAULT_ALGORITHMS } from './settings/table.ts';
@@ -26,11 +27,30 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
   return distinct.join() === usual.join() ? undefined : distinct.map(printable);
 }
 
+interface Reported {
+  readonly loaded: Loaded;
+  readonly routes: Routes;
+  readonly name: string;
+}
+
+/** The files of options/ that are at work. */
+const optionsIn = ({ settings, files }: Loaded, { isPolicy }: Routes) =>
+  Object.entries({
+    'dot-env': files.some((file) => file.endsWith('.env')),
+    yaml: files.some((file) => !file.endsWith('.env')),
+    'proxy-tunnel': settings.proxy,
+    'redis-replay': settings.dpopReplayStore,
+    'resource-metadata': settings.resourceUrl,
+    cors: settings.corsAllowedOrigins.length,
+    metrics: settings.metricsPort !== undefined,
+    'forward-auth': isPolicy,
+  }).flatMap(([name, isUsed]) => (isUsed ? name : []));
+
 /**
  * The log of `--check`: after an outcome of every issuer and the store, prints the report and ends the
  * process; if one failed, only ends it, with exit code 1.
  */
-export function createReport(loaded: Loaded, profile: Printable): Log {
+export function createReport({ loaded, routes, name }: Reported): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
   /** Names of issuers; `undefined` is the store. */
@@ -49,7 +69,8 @@ export function createReport(loaded: Loaded, profile: Printable): Log {
     awaited.delete(fields.issuer);
     if (awaited.size > 0) return;
 
-    const report = { profile, ...inForce(loaded), events };
+    const options = optionsIn(loaded, routes);
+    const report = { profile: name, ...inForce(loaded), options, events };
     if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
     process.exit();
   };

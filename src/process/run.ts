@@ -6,7 +6,7 @@ import { describeBug, printable, printableSetting, type Log } from '../verify/ba
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
 import { loadSettings, type Loaded } from './load-settings.ts';
-import type { ProblemsWith } from './settings/load.ts';
+import type { ProblemsWith, SomeSettings } from './settings/load.ts';
 import { clock, createProcessLog } from './log.ts';
 import { createListeningService, problemsOf } from './compose-service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
@@ -14,8 +14,10 @@ import { probe } from './probe.ts';
 import { inForce, createReport } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
+const NO_PORT = 'PORT or server.port: must not be 0 for --probe; set one, or use --check';
 
-interface Plan {
+/** What a process runs. */
+interface Deployment {
   readonly loaded: Loaded;
   readonly routes: Routes;
   /** For log and metrics. */
@@ -42,13 +44,17 @@ export const runService = (routes: Routes): void =>
  */
 export const runForwardAuth = (routes: Routes): void => runService({ ...routes, isPolicy: true });
 
-/** `createPlan` throws `ConfigurationError`; `problemsWith` returns further problems. */
+/** `createDeployment` throws `ConfigurationError`; `problemsWith` returns further problems. */
 export function runWith(
-  createPlan: (...sources: Parameters<typeof loadSettings>) => Plan,
+  createDeployment: (...sources: Parameters<typeof loadSettings>) => Deployment,
   problemsWith: ProblemsWith = () => [],
 ) {
   const [, , word, ...others] = process.argv;
-  const allProblems: ProblemsWith = (some) => [...argumentProblems(word, others), ...problemsWith(some)];
+
+  const allProblems: ProblemsWith = (some) => [
+    ...argumentProblems(word, others, some),
+    ...problemsWith(some),
+  ];
 
   function workingDirectory() {
     // `cwd` throws if it is gone.
@@ -59,9 +65,9 @@ export function runWith(
   }
 
   try {
-    const plan = createPlan(process.env, workingDirectory(), allProblems);
-    if (word === '--probe') probe(plan.loaded.settings);
-    else start(plan, word === '--check');
+    const deployment = createDeployment(process.env, workingDirectory(), allProblems);
+    if (word === '--probe') probe(deployment.loaded.settings);
+    else runDeployment(deployment, word === '--check');
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
 
@@ -70,28 +76,31 @@ export function runWith(
   }
 }
 
-function argumentProblems(word: string | undefined, others: readonly string[]) {
+function argumentProblems(word: string | undefined, others: readonly string[], { port }: SomeSettings) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
-  return isKnown ? [] : [WRONG_ARGUMENTS];
+  if (!isKnown) return [WRONG_ARGUMENTS];
+
+  return word === '--probe' && port === 0 ? [NO_PORT] : [];
 }
 
-function open({ loaded, routes, name }: Plan, isCheck: boolean) {
+function createParts(deployment: Deployment, isCheck: boolean) {
+  const { loaded, routes, name } = deployment;
   const { settings, warnings } = loaded;
   // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
   // and the store get a thread.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
   const profile = printable(name);
-  const log = isCheck ? createReport(loaded, profile) : createProcessLog(settings.logLevel);
+  const log = isCheck ? createReport(deployment) : createProcessLog(settings.logLevel);
   for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
 
   const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
   return { log, service: createListeningService(routes, settings, { clock, log, metrics }) };
 }
 
-function start(plan: Plan, isCheck: boolean) {
-  const { loaded, name } = plan;
-  const { log, service } = open(plan, isCheck);
+function runDeployment(deployment: Deployment, isCheck: boolean) {
+  const { loaded, name } = deployment;
+  const { log, service } = createParts(deployment, isCheck);
   if (isCheck) {
     for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
     return;
@@ -112,8 +121,8 @@ function start(plan: Plan, isCheck: boolean) {
   service.listen().then(({ address, ...ports }) => {
     log('listening', { ...ports, address: printable(address), profile: printable(name), ...inForce(loaded) });
     // Choice: one unhandled rejection of a handler must not end every request.
-    process.on('uncaughtException', (error) => log('unforeseen failure', describeBug(error)));
-    // Loading TLS blocks the process: first answer requests.
+    process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error)));
+    // Loading TLS blocks the process: first respond to requests.
     clock.after(20, service.fetchKeys);
   }, onListenError);
 }

@@ -1,6 +1,7 @@
 /* The generated blocks of the documents, by name: mostly tables of lists in src. Each receives the current
    rows of the document. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { posix } from 'node:path';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { FETCH_ERROR_REASONS, LEVELS, type KeyReason } from '../../src/verify/base/events.ts';
 import {
@@ -19,12 +20,12 @@ import type { Results } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
 import { closureOf, doorsOf, readSources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
+import { importsOf } from '../support/imports.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, ROOT, samplesUnder } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
-import { tokensOf } from '../support/tokens.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 import { ALTERNATIVE } from './where.ts';
 
@@ -146,13 +147,61 @@ const HTTP_REASONS = {
 };
 
 /** In whole thousands, which stay true for a while. */
-const size: Block = () => {
-  const files = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' });
-  const sources = files.filter((name) => name.endsWith('.ts'));
-  const tokens = sources.reduce((sum, name) => sum + tokensOf(read(`src/${name}`)).length, 0);
-  const thousands = Math.ceil(tokens / 1000) * 1000;
-  return `All of \`src\` is under ${thousands.toLocaleString('en')} tokens (words, punctuation and literals, without comments).\n`;
+/** What a deployment loads through each door, and what each option adds. */
+const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
+  ['you run `createGate`', 'gate.ts'],
+  ['you run `createService`', 'process/service.ts'],
+  [
+    '… with `json()`, `query()`, `reply()` or `fail()`',
+    'service/routes/inputs.ts',
+    'service/routes/handler-reply.ts',
+  ],
+  ['you run `runService`', 'process/run.ts'],
+  ['you run `server.js`', 'server.ts'],
+  ['you run `runForwardAuth`', 'options/forward-auth.ts'],
+  ['you set `IDP_PROXY`', 'options/proxy-tunnel.ts'],
+  ['you set `IDP_DPOP_REPLAY_STORE`', 'options/redis-replay.ts'],
+  ['you set `RESOURCE_URL`', 'options/resource-metadata.ts'],
+  ['you set `CORS_ALLOWED_ORIGINS`', 'options/cors.ts'],
+  ['you set `METRICS_PORT`', 'options/metrics/metrics-listener.ts', 'options/metrics/metrics.ts'],
+  ['you have a `.env` or `application.yml`', 'options/dot-env.ts', 'options/yaml.ts'],
+];
+
+const whatToRead: Block = () => {
+  const sources = readSources();
+  const named = new Set<string>();
+  const rows = LOADED.map(([what, ...entries]) => {
+    const { files } = closureOf({ entries }, sources);
+    const besides = files.flatMap((file) => typesBeside(file, sources.get(file) ?? ''));
+    const added = [...new Set([...files, ...besides])].filter((file) => !named.has(file)).sort();
+    for (const file of added) named.add(file);
+    return [
+      what,
+      namesOf(added, [...sources.keys()], named)
+        .map(code)
+        .join(', '),
+    ];
+  });
+  return tableOf(['when', 'read'], rows);
 };
+
+/** The files of its own folder of which a file imports only types. */
+const typesBeside = (file: string, source: string) =>
+  importsOf(source)
+    .filter(({ isType, from }) => isType && from.startsWith('./'))
+    .map(({ from }) => posix.join(posix.dirname(file), from));
+
+/** The files by name, and each folder as a whole once all its files have been named. */
+function namesOf(added: readonly string[], all: readonly string[], named: ReadonlySet<string>): string[] {
+  const isWhole = (folder: string) =>
+    folder !== '' && all.filter((file) => file.startsWith(folder)).every((file) => named.has(file));
+
+  const names = added.map((file) => {
+    const folders = [...file.matchAll(/\//g)].map(({ index }) => file.slice(0, index + 1));
+    return folders.find(isWhole) ?? file.replace(/\.ts$/, '');
+  });
+  return [...new Set(names)];
+}
 
 /** What a reader calls the program with this door. */
 const PROGRAMS: Readonly<Record<string, string>> = {
@@ -303,7 +352,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
   challenges,
   guards,
-  size,
+  'what-to-read': whatToRead,
   closures,
   events,
   evidence,

@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -57,6 +58,20 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     );
     assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
     assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
+  });
+
+  test('reports the options that are at work, by their files', async () => {
+    assert.deepEqual(reportOf(await check()).options, []);
+    const settings = {
+      IDP_AUDIENCE: 'https://api.test',
+      RESOURCE_URL: 'https://api.test',
+      CORS_ALLOWED_ORIGINS: 'https://app.test',
+      METRICS_PORT: '0',
+    };
+    const { options } = reportOf(await check(settings, { '.env': '', 'application.yml': '' }));
+    assert.deepEqual(options, ['dot-env', 'yaml', 'resource-metadata', 'cors', 'metrics']);
+    const isThere = (name: string) => existsSync(new URL(`../../src/options/${name}`, import.meta.url));
+    for (const option of options) assert.ok(isThere(option) || isThere(`${option}.ts`), option);
   });
 
   test('reports algorithms that are not the usual ones', async () => {
@@ -308,16 +323,34 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   for (const words of [['--check'], []]) {
     test(`reports problems of routes and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
-      const routes = `${SHADOW}, rules: [under('\u00fc', needs(scope('x')))]`;
+      const handler = 'open, () => ({})';
+      const routes = `routes: [get('/healthz', ${handler}), get('\u00fc', ${handler})], rules: [open]`;
       assert.deepEqual(
         problemsOf(await runOwnRoutes(routes, { ...DOWN, IDP_DOMAIN: 'a b', PORT: 'x' }, ...words)),
         [
           'GET /healthz: matches /healthz, which the service serves itself; change the pattern',
-          'under ?: must be a path prefix without wildcard or parameter; write /?',
+          'GET ?: is not a path pattern; write /?',
+          'rules: must be a list of rules that under() makes',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',
         ].map((problem) => `configuration: ${problem}`),
       );
+    });
+  }
+
+  for (const words of [['--check'], []]) {
+    test(`ends with 1 and a stack that names the line of a wrong rule${words.map((word) => `, with ${word} too`)}`, async () => {
+      const routes = `${SHADOW},\nrules: [under('admin', needs(scope('x')))]`;
+      const { code, output, errors } = await runOwnRoutes(routes, { ...DOWN, PORT: 'x' }, ...words);
+      assert.deepEqual([code, output], [1, '']);
+      const text = errors.join('\n');
+      assert.match(
+        text,
+        /^TypeError: under admin: must be a path prefix without wildcard or parameter; write \/admin$/m,
+      );
+      assert.match(text, /^ +at .*\[eval1\]:2:\d+$/m);
+      // The settings have not been read yet.
+      assert.doesNotMatch(text, /^configuration: /m);
     });
   }
 
