@@ -96,7 +96,7 @@ export function createTestIssuer({
   audience = 'https://api.test',
   algorithm = 'RS256',
 }: TestIssuerOptions = {}) {
-  if (!Object.hasOwn(ALGORITHMS, algorithm)) {
+  if (!Object.keys(ALGORITHMS).includes(algorithm)) {
     throw new TypeError(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}`);
   }
 

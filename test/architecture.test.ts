@@ -14,10 +14,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_710,
-  createService: 29_500,
-  server: 34_020,
-  'all of src': 49_000,
+  createGate: 22_700,
+  createService: 29_450,
+  server: 33_950,
+  'all of src': 49_200,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */

@@ -337,7 +337,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     const service = await runProcess(t, { environment: preload(code.join('\n')) });
     for (const [index, name] of ['RangeError', 'TypeError', 'SyntaxError', /Reject/, 'URIError'].entries()) {
       service.child.kill('SIGUSR2');
-      const { level, reason, error, frames } = await service.logged('unforeseen failure', index + 1);
+      const { level, reason, error, frames } = await service.logged('unforeseen error', index + 1);
       assert.deepEqual([level, reason], ['error', 'bug']);
       assert.match(error, new RegExp(name));
       assert.ok(Array.isArray(frames));

@@ -25,8 +25,8 @@ export function createCors(
   routes: Routes = [],
 ): CrossOrigin & { readonly preflight: Early } {
   const { corsAllowedOrigins: origins, corsAllowedMethods: given } = options;
-  const ofRoutes = ['GET', ...routes.map(({ method }) => method)];
-  const methods = given.length > 0 ? given : [...new Set(ofRoutes)];
+  const ofRoutes = new Set(routes.map(({ method }) => method));
+  const methods = given.length > 0 ? given : [...ofRoutes];
   const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, methods, options)]));
 
   return {

@@ -1,16 +1,12 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
 // five seconds, with exit code 0 only for status 200.
 import { get } from 'node:http';
-import { ConfigurationError } from '../gate/configuration-error.ts';
 import type { Settings } from './service-settings.ts';
 
 const PROBE_MILLIS = 5_000;
-const NO_PORT = 'PORT or server.port: must not be 0 for --probe; set one, or use --check';
 
-/** Prints the outcome and ends the process. Throws `ConfigurationError`. */
+/** Prints the outcome and ends the process. */
 export function probe({ host = '127.0.0.1', port }: Settings) {
-  if (port === 0) throw new ConfigurationError([NO_PORT]);
-
   const end = (outcome: unknown) => {
     console.log(`/readyz: ${outcome}`);
     process.exit(outcome === 200 ? 0 : 1);

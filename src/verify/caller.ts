@@ -177,7 +177,7 @@ export function createSenderCheck(
 
 const NOT_NEW = {
   seen: refuse('proof-replayed'),
-  full: unavailable('replay-memory-full', 10),
+  full: unavailable('replay-store-full', 10),
   unavailable: unavailable('replay-store-unavailable'),
 };
 

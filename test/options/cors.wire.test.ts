@@ -266,17 +266,3 @@ test('sends no cross-origin fields when no origin is set [docs/requests.md]', as
   assert.deepEqual([asked.status, decisive(asked)], [405, {}]);
   assert.equal((await preflight(off, '/nowhere')).status, 404);
 });
-
-test('closes the connection after a preflight when the service is stopping', async (t) => {
-  const stopping = await startService({ provider, environment: ORIGINS });
-  t.after(() => stopping.stop());
-  stopping.beginStopping();
-  const asked = await askRaw(
-    stopping.port,
-    'OPTIONS /api/public HTTP/1.1',
-    'Host: a',
-    `Origin: ${APP}`,
-    'Access-Control-Request-Method: GET',
-  );
-  assert.deepEqual([asked.status, asked.headers.get('connection')], [204, 'close']);
-});

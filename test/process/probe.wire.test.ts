@@ -114,6 +114,15 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     ]);
   });
 
+  test('reports PORT=0 together with every other problem', async () => {
+    const { code, errors } = await runCommand(['--probe'], { PORT: '0' });
+    assert.equal(code, 1);
+    assert.deepEqual(
+      errors.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
+      ['PORT', 'IDP_DOMAIN', 'IDP_AUDIENCE'],
+    );
+  });
+
   test('reports every configuration problem like a start', async () => {
     const { code, errors } = await runCommand(['--probe'], { PORT: 'x' });
     assert.equal(code, 1);

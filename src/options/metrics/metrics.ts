@@ -52,8 +52,6 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE nodejs_eventloop_lag_p99_seconds gauge
 `;
 
-const ACTIVE = 'http_server_active_requests';
-
 /** The sample of each counted event. */
 const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
   refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
@@ -111,8 +109,10 @@ export function createMetrics(profile: string) {
     sample(COUNTERS[event](word, issuer)).value += 1;
   };
 
+  const active = sample('http_server_active_requests');
+
   function requestBegan() {
-    sample(ACTIVE).value += 1;
+    active.value += 1;
   }
 
   function requestEnded(
@@ -121,7 +121,7 @@ export function createMetrics(profile: string) {
     status: number | null,
     seconds: number,
   ) {
-    sample(ACTIVE).value -= 1;
+    active.value -= 1;
     if (method !== undefined) durations(pattern)(method)(status)(seconds);
   }
 
@@ -133,13 +133,14 @@ export function createMetrics(profile: string) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
         // From 0: Prometheus sees no rise in a series that begins at 1, so an alert would miss the first 500.
-        for (const status of [200, 500]) durations(pattern)(each)(status);
+        for (const status of method === 'GET' ? [200, 500] : [200, 201, 204, 500]) {
+          durations(pattern)(each)(status);
+        }
       }
     }
   }
 
   function read(issuers: readonly Issuer[], store: ReplayStore) {
-    sample(ACTIVE);
     foresee('refusal', REASONS);
     foresee('token', ['remembered', 'verified']);
     foresee('proof', ['new', 'seen', 'full', 'unavailable']);

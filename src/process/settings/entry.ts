@@ -12,6 +12,8 @@ export interface Entry {
   readonly source: string;
 }
 
+export const TEMPLATE = 'holds "${", which nothing replaces here; write the value';
+
 /** Names what is wrong and the fix. Never shows the value, which may be a secret. */
 export class SettingProblem extends Error {}
 

@@ -1,7 +1,7 @@
 // Turns values into settings, or lists every problem. in-code.ts and names.ts look the values up. Promises:
 // guesses nothing. Knows only `issuer` by name; the tables have the others.
 import { ConfigurationError } from '../../gate/configuration-error.ts';
-import { problemOf, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
+import { problemOf, TEMPLATE, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
 import { list, text, type Earlier } from './readers.ts';
 import {
   ISSUER_SETTINGS,
@@ -20,8 +20,8 @@ export interface BasicSettings extends Readonly<
 
 export type IssuerSettings = BasicSettings['issuers'][string];
 
-/** Those that routes depend on, without invalid ones. */
-export type SomeSettings = Readonly<{ resourceUrl?: unknown }>;
+/** Those that routes and arguments depend on, without invalid ones. */
+export type SomeSettings = Readonly<{ resourceUrl?: unknown; port?: unknown }>;
 
 export type ProblemsWith = (settings: SomeSettings) => readonly string[];
 
@@ -107,6 +107,6 @@ function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earli
   if (raw === null) return setting.byDefault(earlier);
   // An unreplaced `${…}` would become part of a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
-  if (isTemplate) throwProblem('holds "${", which nothing replaces here; write the value');
+  if (isTemplate) throwProblem(TEMPLATE);
   return setting.read(raw, earlier);
 }

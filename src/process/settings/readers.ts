@@ -62,7 +62,7 @@ export function list<Text extends string>(read: Reader<Text>, least = 0): Reader
 
 export const host: Reader<string> = (raw) => {
   const value = text(raw);
-  const [scheme] = /^[a-z][a-z0-9+.-]*:\/\//i.exec(value) ?? [];
+  const [scheme] = /^(?:https?:|[a-z][a-z0-9+.-]*:\/)\/*/i.exec(value) ?? [];
   if (scheme !== undefined) throwProblem(`has a scheme; remove "${scheme}" and keep the host name`);
   if (/\s/.test(value)) throwProblem('has white space; remove it');
   if (value.includes('@')) throwProblem('has an "@"; remove it and what stands before it');

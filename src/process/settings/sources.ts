@@ -4,7 +4,7 @@
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
-import { find, throwAt, SettingProblem, problemOf, type Entry } from './entry.ts';
+import { find, TEMPLATE, throwAt, SettingProblem, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -80,6 +80,8 @@ const entriesOf = (environment: Environment) =>
 
 /** Reads only regular files: a pipe might never end. */
 function readText(path: string, isDemanded: boolean) {
+  if (isDemanded && path.includes('${')) throwAt(path, TEMPLATE);
+
   // A broken link is not "missing": its target may have held a safeguard.
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 

@@ -13,7 +13,7 @@ export const LEVELS = {
   'signing keys expired': 'error',
   'replay store full': 'error',
   'request failed': 'error',
-  'unforeseen failure': 'error',
+  'unforeseen error': 'error',
   'log lines dropped': 'error',
   'unknown setting ignored': 'warn',
   'resource is not an audience': 'warn',
@@ -129,7 +129,8 @@ export function describeBug(error: unknown): Fields {
     const sentence = UsageError.sentenceOf(error);
     const frames = framesOf(error).slice(0, MAX_FRAMES);
     const shown = sentence === undefined ? {} : { sentence };
-    return { reason: 'bug', error: printable(String(error.name)), ...shown, frames };
+    const [name = 'Error'] = /^\w+$/.exec(String(error.name)) ?? [];
+    return { reason: 'bug', error: printable(name), ...shown, frames };
   } catch {
     // Its getters may throw.
     return { reason: 'bug' };
@@ -139,14 +140,22 @@ export function describeBug(error: unknown): Fields {
 /** Source file or Node module, line, column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
-/** Without names of functions, which may be made from data. Cuts long paths at the front. */
-function framesOf(error: Error) {
-  const lines = String(error.stack).replace(error.message, '').split('\n');
-  // Skips an older message, which stays in the stack when `message` is changed.
-  const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
+/** The lines below the message. */
+function callsIn(stack: string, message: string) {
+  const [name = ''] = /^[\w$.]+(?: \[\w+\])?: /.exec(stack) ?? [];
+  const head = name + message;
+  // When `message` is changed, the older one stays in the stack, and its lines could pass for frames.
+  const isWhole = name !== '' && message !== '' && stack.startsWith(`${head}\n`);
+  if (!isWhole && !/^\w*(?:Error|Exception)\n/.test(stack)) return [];
+
+  const lines = stack.slice(isWhole ? head.length : 0).split('\n');
   // More lines than V8's limit are text of a message.
-  const calls = lines.slice(first).slice(-Error.stackTraceLimit);
-  return calls
+  return lines.filter((line) => /^ +at /.test(line)).slice(-Error.stackTraceLimit);
+}
+
+/** Without names of functions, which may be made from data. Cuts long paths at the front. */
+function framesOf({ stack, message }: Error) {
+  return callsIn(String(stack), message)
     .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))
     .filter((frame) => FRAME.test(frame))
     .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));

@@ -84,7 +84,7 @@ export const SENTENCES = {
   /** Says nothing about the token. */
   temporarily_unavailable: {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
-    'replay-memory-full': 'The replay store is full',
+    'replay-store-full': 'The replay store is full',
     'replay-store-unavailable': 'The replay store is temporarily unavailable',
     'too-many-waiting': 'Too many requests are waiting for the signing keys',
     'handler-timeout': 'The response took too long',

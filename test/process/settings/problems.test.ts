@@ -97,6 +97,16 @@ test('reports only that a source cannot be read, and not that settings are missi
   );
 });
 
+test('refuses a placeholder in CONFIG_FILE, even if there is a file of this name', () => {
+  const file = '${X}.yml';
+  for (const files of [{}, { [file]: '' }]) {
+    assert.match(
+      onlyProblem({ environment: { CONFIG_FILE: file }, files }),
+      /^CONFIG_FILE \(environment\): .*\$\{X\}\.yml: holds "\$\{", which nothing replaces here; write the value$/,
+    );
+  }
+});
+
 for (const [what, dotEnv, line] of [
   ['a line that is no assignment', 'IDP_DOMAIN: idp.test', /\.env, line 1: is neither NAME=value/],
   ['a name that is set twice', 'HOST=a\nHOST=b', /^HOST \(\S+\.env, line 2\): is already set/],

@@ -222,6 +222,9 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: string])[] = [
     ['https://idp.test/', 'https://'],
     ['a09+b-c.1://idp.test', 'a09+b-c.1://'],
     ['tcp://10.0.0.1:80', 'tcp://'],
+    ['https:idp.test', 'https:'],
+    ['http:/idp.test', 'http:/'],
+    ['ftp:/idp.test', 'ftp:/'],
     ['https://user@idp.test/x y', 'https://'],
   ].map(
     ([value = '', scheme]) => [value, `has a scheme; remove "${scheme}" and keep the host name`] as const,
@@ -262,7 +265,6 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: string])[] = [
     'idp.test:80:80',
     ':443',
     ':',
-    'https:idp.test',
   ].map((value) => [value, NOT_A_HOST] as const),
   ...[
     '::1',

@@ -5,6 +5,8 @@ import { describe, test } from 'node:test';
 import { createLog } from '../../../src/process/log.ts';
 import {
   describeBug,
+  FETCH_ERROR_REASONS,
+  type FetchErrorReason,
   printable,
   printableSetting,
   type Log,
@@ -19,7 +21,7 @@ const EVENTS: Readonly<Record<Parameters<Log>[0], LogLevel>> = {
   'signing keys expired': 'error',
   'replay store full': 'error',
   'request failed': 'error',
-  'unforeseen failure': 'error',
+  'unforeseen error': 'error',
   'log lines dropped': 'error',
   'unknown setting ignored': 'warn',
   'resource is not an audience': 'warn',
@@ -142,6 +144,7 @@ describe('the log', () => {
   test('shows the file, line and column of a frame, but not the function, whose name may be made from data', () => {
     const error = new Error('');
     error.stack = [
+      'Error',
       '    at Object.secret (/app/src/a.ts:1:2)',
       '    at async Promise.all (index 0)',
       '    at async file:///app/src/b.ts:3:4',
@@ -164,14 +167,20 @@ describe('the log', () => {
     const path =
       '/srv/orders/node_modules/.pnpm/gatehouse-http@0.1.0/node_modules/gatehouse-http/dist/service/http/pipeline.js';
     const error = new Error('');
-    error.stack = `    at answer (${path}:120:17)`;
+    error.stack = `Error\n    at answer (${path}:120:17)`;
     assert.deepEqual(describeBug(error).frames, [`${path}:120:17`]);
   });
 
   test('bounds the name of a bug, which the code that throws it can choose', () => {
     const error = new Error('m');
-    error.name = `a\n${'b'.repeat(100)}`;
-    assert.equal(describeBug(error).error, `a?${'b'.repeat(62)}`);
+    error.name = 'b'.repeat(100);
+    assert.equal(describeBug(error).error, 'b'.repeat(64));
+  });
+
+  test('shows no name of a bug that is not one word, since it may hold data', () => {
+    for (const name of ['secret of alice', 'secret-4711', 'a\nb', '', 'x.secret', 'sécret']) {
+      assert.equal(describeBug(Object.assign(new Error('m'), { name })).error, 'Error', name);
+    }
   });
 
   test('shows where a real bug was thrown', () => {
@@ -186,7 +195,7 @@ describe('the log', () => {
     }
   });
 
-  test('shows as a frame only a whole line, below the last line that is not a frame [docs/operations.md]', () => {
+  test('shows as a frame only a whole line that begins as one [docs/operations.md]', () => {
     const error = new RangeError('m');
     error.stack = [
       'RangeError: m',
@@ -196,10 +205,18 @@ describe('the log', () => {
       '    at d (<anonymous>)',
       '    at e (/e.js:1:1)',
     ].join('\n');
-    assert.deepEqual(describeBug(error).frames, ['/e.js:1:1']);
+    assert.deepEqual(describeBug(error).frames, ['/a.js:1:1', '/e.js:1:1']);
     const bare = new RangeError('');
-    bare.stack = '    at a (/b.js:1:1)\n    at c (/d.js:1:1)';
-    assert.deepEqual(describeBug(bare).frames, ['/b.js:1:1', '/d.js:1:1']);
+    for (const head of ['', 'RangeError: ', 'one']) {
+      bare.stack = `${head}\n    at a (/b.js:1:1)\n    at c (/d.js:1:1)`;
+      assert.deepEqual(describeBug(bare).frames, [], head);
+    }
+    for (const head of ['RangeError', 'Exception']) {
+      bare.stack = `${head}\n    at a (/b.js:1:1)\n    at c (/d.js:1:1)`;
+      assert.deepEqual(describeBug(bare).frames, ['/b.js:1:1', '/d.js:1:1'], head);
+    }
+    const coded = Object.assign(new TypeError('m'), { stack: 'TypeError [ERR_A]: m\n    at a (/b.js:1:1)' });
+    assert.deepEqual(describeBug(coded).frames, ['/b.js:1:1']);
   });
 
   test('shows as a frame only a source file or a Node module, with line and column [docs/operations.md]', () => {
@@ -238,25 +255,40 @@ describe('the log', () => {
 
   for (const [what, change] of [
     ['is changed', (error: Error) => Object.assign(error, { message: 'other' })],
-    ['is cut short', (error: Error) => Object.assign(error, { message: 'one' })],
+    ['is lengthened', (error: Error) => Object.assign(error, { message: `other: ${error.message}` })],
     ['is taken away', (error: Error) => Object.assign(error, { message: '' })],
-    ['is that of a cause', (error: Error) => new Error('other', { cause: error })],
   ] as const) {
-    for (const [where, tail] of [
-      ['within', '\n    at eyJh.eyJz.c2ln:1:1\ntwo'],
-      ['at the end', '\n    at eyJh.eyJz.c2ln:1:1'],
-      ['at the end, like a path', '\n    at a (/eyJh.eyJz.c2ln:1:1)'],
-      ['at the end, like a file', '\n    at a (file:///eyJh.js:1:1)'],
+    for (const [where, text] of [
+      ['within', 'one\n    at eyJh.eyJz.c2ln:1:1\ntwo'],
+      ['at the end', 'one\n    at eyJh.eyJz.c2ln:1:1'],
+      ['at the end, like a path', 'one\n    at a (/eyJh.eyJz.c2ln:1:1)'],
+      ['at the end, like a file', 'one\n    at a (file:///eyJh.js:1:1)'],
+      ['that begins', '\n    at a (file:///eyJh.js:1:1)'],
     ]) {
       test(`shows as a frame no line ${where} of a message that ${what} after the stack was read [docs/operations.md]`, () => {
-        const error = deepError(`one${tail}`);
+        const error = new Error(text);
         assert.match(error.stack ?? '', /eyJh/);
-        const { frames } = describeBug(change(error));
-        assert.doesNotMatch(JSON.stringify(frames), /eyJh/);
-        assert.match(JSON.stringify(frames), /events\.wire\.test\.[jt]s:\d+:\d+/);
+        assert.deepEqual(describeBug(change(error)).frames, []);
       });
     }
   }
+
+  test('shows as a frame no rest of a message that was cut short, if the stack is as deep as V8 keeps it', () => {
+    const error = deepError('one\n    at a (file:///eyJh.js:1:1)');
+    assert.match(error.stack ?? '', /eyJh/);
+    const { frames } = describeBug(Object.assign(error, { message: 'one' }));
+    assert.doesNotMatch(JSON.stringify(frames), /eyJh/);
+    assert.match(JSON.stringify(frames), /events\.wire\.test\.[jt]s:\d+:\d+/);
+  });
+
+  test('shows the frames of an error, none of its cause, and none of its message', () => {
+    const cause = new Error('one\n    at a (file:///eyJh.js:1:1)');
+    for (const error of [cause, new Error('other', { cause })]) {
+      const shown = JSON.stringify(describeBug(error).frames);
+      assert.doesNotMatch(shown, /eyJh/);
+      assert.match(shown, /events\.wire\.test\.[jt]s:\d+:\d+/);
+    }
+  });
 
   test('shows no frame from text that replaced the stack [docs/operations.md]', () => {
     const text = 'one\n    at eyJh.eyJz.c2ln:1:1';
@@ -294,6 +326,26 @@ describe('the log', () => {
     for (const thrown of hostile) assert.deepEqual(describeBug(thrown), { reason: 'bug' });
   });
 });
+
+const FETCH_REASONS: Readonly<Record<FetchErrorReason, true>> = {
+  timeout: true,
+  'connection-failed': true,
+  'certificate-refused': true,
+  'proxy-refused': true,
+  'proxy-failed': true,
+  'status-refused': true,
+  'too-large': true,
+  'not-a-json-object': true,
+  'issuer-mismatch': true,
+  'address-refused': true,
+  'not-a-key-set': true,
+  'too-many-keys': true,
+  'no-usable-key': true,
+  unforeseen: true,
+};
+
+test('lists every reason why a fetch of keys fails, for the metrics', () =>
+  assert.deepEqual(FETCH_ERROR_REASONS, Object.keys(FETCH_REASONS)));
 
 const SLICE = 20;
 

@@ -81,12 +81,12 @@ test('answers 503 with Retry-After when the replay store is full, and forgets no
     [status, body],
     [
       503,
-      { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['replay-memory-full'] },
+      { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['replay-store-full'] },
     ],
   );
   assert.match(String(headers['retry-after']), /^([1-9]|[12]\d|30)$/);
   assert.deepEqual(challenges, []);
-  assert.deepEqual(small.logs.filter(({ reason }) => reason === 'replay-memory-full').length, 1);
+  assert.deepEqual(small.logs.filter(({ reason }) => reason === 'replay-store-full').length, 1);
   assert.equal(await outcomeOf({ proof: first }, small), '401 proof-replayed');
 });
 

@@ -42,7 +42,7 @@ const claim = (name: string, value: unknown) => ({
 });
 
 /** Other refusals that have a position in the order. */
-type Neighbour = 'not-bound' | 'confirmation-refused' | 'proof-nonce' | 'key-mismatch' | 'replay-memory-full';
+type Neighbour = 'not-bound' | 'confirmation-refused' | 'proof-nonce' | 'key-mismatch' | 'replay-store-full';
 
 /** A reason without its fault does not compile. */
 export const FAULTS: Readonly<Record<Exclude<ProofReason, 'proof-repeated'> | Neighbour, Fault>> = {
@@ -119,7 +119,7 @@ export const FAULTS: Readonly<Record<Exclude<ProofReason, 'proof-repeated'> | Ne
       all.record = 'seen';
     },
   },
-  'replay-memory-full': {
+  'replay-store-full': {
     what: 'a proof that cannot be remembered [RFC 9449 §11.1]',
     place: 'store',
     apply: (all) => {

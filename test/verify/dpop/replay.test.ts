@@ -223,7 +223,7 @@ for (const [kind, wrap] of [
       verdicts.push(await verdictOf(sender, proof), await verdictOf(sender, proof));
     }
 
-    assert.deepEqual(verdicts, ['accepted', 'proof-replayed', 'replay-memory-full', 'replay-memory-full']);
+    assert.deepEqual(verdicts, ['accepted', 'proof-replayed', 'replay-store-full', 'replay-store-full']);
   });
 }
 
@@ -305,7 +305,7 @@ test('tells callers to retry in ten seconds when the replay store is full [RFC 9
   const refused = present();
   assert.ok(refused instanceof Refused);
   const { kind, reason, headers } = refused.refusal;
-  assert.deepEqual([kind, reason], ['temporarily_unavailable', 'replay-memory-full']);
+  assert.deepEqual([kind, reason], ['temporarily_unavailable', 'replay-store-full']);
   assert.deepEqual(headers, ['Retry-After', '10']);
 });
 
