@@ -41,7 +41,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'gate/gate.ts': ['type node:http'],
   'service/routes/body-refusal.ts': ['type node:http'],
   'service/routes/body.ts': ['type node:http'],
-  'service/routes/incoming.ts': ['type node:http'],
+  'service/routes/handler-request.ts': ['type node:http'],
   'service/http/write.ts': ['type node:net', 'type node:http'],
   'service/http/exchange.ts': ['node:async_hooks', 'type node:http'],
   'service/http/connection.ts': ['type node:http', 'type node:net'],

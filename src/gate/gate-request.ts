@@ -1,10 +1,10 @@
 // What a gate reads of any server's request, and what it always refuses, because the server could read it
 // differently. Reads no body.
 import { refuse } from '../verify/base/refusal.ts';
-import type { RequestHead } from './record.ts';
+import type { RawRequest } from './record.ts';
 
 /** Node's own requests fit. `rawHeaders` is as the client sent it. */
-export interface GateRequest extends RequestHead {
+export interface GateRequest extends RawRequest {
   readonly socket?: unknown;
 }
 

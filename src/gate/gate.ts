@@ -102,7 +102,7 @@ export function createGateChecks(identification: Identification, replies: Replie
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
-    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }] };
+    const record: RequestRecord = { request, arrivedAtMillis: 0, rules: [{ access }] };
     const outcome: Outcome<Admitted> =
       checkForm(given, request, access) ??
       (await checkCaller(access, record).catch((error: unknown) => ({ refused: error })));
@@ -132,7 +132,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     if (refused === undefined) return { caller: access.admit(caller) };
 
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-    const record: RequestRecord = { request, arrivedAt: 0, rules: [{ access }], caller };
+    const record: RequestRecord = { request, arrivedAtMillis: 0, rules: [{ access }], caller };
     const reply = replies.replyToError(refused, record);
     replies.observe(record, reply.status);
     return { refusal: describe(reply) };
@@ -142,7 +142,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     const verdict = await check(request, access);
     if (response.headersSent) {
       // The server timed out or did not await. A throw could end the process.
-      const record: RequestRecord = { request, arrivedAt: 0 };
+      const record: RequestRecord = { request, arrivedAtMillis: 0 };
       replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
       return undefined;
     }

@@ -62,9 +62,9 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 
   /** `status` is `null` when the client got no response. */
   function observe(record: RequestRecord, status: number | null) {
-    const { route, reason, arrivedAt } = record;
+    const { route, reason, arrivedAtMillis } = record;
     const method = methodOf(record);
-    const millis = clock.monotonic() - arrivedAt;
+    const millis = clock.monotonic() - arrivedAtMillis;
     metrics?.requestEnded(method, route?.pattern, status, millis / 1000);
 
     if (reason === undefined && (!accessLog || isOfProbe(record))) return;

@@ -4,7 +4,7 @@ import type { Findings } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import type { Access } from './access.ts';
 
-export interface RequestHead {
+export interface RawRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   /** What the client sent, where a framework rewrites `url`. */
@@ -20,9 +20,9 @@ export interface MatchedRoute {
 }
 
 export abstract class RequestRecord {
-  abstract readonly request: RequestHead;
+  abstract readonly request: RawRequest;
   /** Monotonic milliseconds; 0 when nobody reads it. */
-  abstract readonly arrivedAt: number;
+  abstract readonly arrivedAtMillis: number;
   crossOrigin?: readonly string[];
   /** Of the request that a proxy asks about. */
   forwardedMethod?: string;

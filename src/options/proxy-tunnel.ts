@@ -8,10 +8,10 @@ import { FetchError } from '../verify/keys/jwks.ts';
 export const connectThrough =
   (proxy: string): Connect =>
   (address, signal) =>
-    openTunnel(proxy, address, signal);
+    createTunnel(proxy, address, signal);
 
 /** Rejects with `FetchError`. */
-function openTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
+function createTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
   const target = `${hostname}:${port || 443}`;

@@ -58,13 +58,13 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   };
 
   const giveUp = () => end('timeout');
-  open();
+  connect();
 
-  function open() {
+  function connect() {
     received = '';
     reasonOfEnd = 'closed';
     cancelTimer = clock.after(GREETING_MILLIS, giveUp);
-    socket = openSocket(url, greet).setEncoding('latin1');
+    socket = connectTo(url, greet).setEncoding('latin1');
     socket.unref().on('data', read);
     socket.on('error', ({ code = reasonOfEnd }: NodeJS.ErrnoException) => end(code));
     socket.on('close', lose);
@@ -136,18 +136,18 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 
     state = 'lost';
     // Jitter: replicas must not reconnect together.
-    cancelTimer = clock.after(pauseMillis * (0.5 + Math.random() / 2), open);
+    cancelTimer = clock.after(pauseMillis * (0.5 + Math.random() / 2), connect);
     pauseMillis = Math.min(MAX_PAUSE_MILLIS, pauseMillis * 2);
     logChange('replay store lost', { reason: printable(reasonOfEnd) });
   }
 
   return {
-    record(thumbprint, jti, expiresAt, nowSeconds) {
+    record(thumbprint, jti, expiresAtSeconds, nowSeconds) {
       if (state !== 'ready' || waiting.length === MAX_WAITING) return 'unavailable';
 
       const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
       // Relative, since the server's clock may be ahead.
-      const seconds = Math.max(1, Math.ceil(expiresAt - nowSeconds) + 1) + SPARE_SECONDS;
+      const seconds = Math.max(1, Math.ceil(expiresAtSeconds - nowSeconds) + 1) + SPARE_SECONDS;
       return new Promise((resolve) => {
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
           const verdict = VERDICTS.get(reply);
@@ -178,7 +178,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
 const isOk = (reply: string) => reply === '+OK';
 
 /** Over TLS, calls `opened` once the certificate is verified. */
-function openSocket({ protocol, hostname, port }: URL, opened: () => void) {
+function connectTo({ protocol, hostname, port }: URL, opened: () => void) {
   const host = hostname.replace(/^\[|\]$/g, '');
   const options = {
     host,

@@ -131,8 +131,8 @@ export function createSenderCheck(
   const verifyProof = createProofVerifier(options);
 
   /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, exactly one is new. */
-  function recordOnce({ thumbprint, jti, expiresAt }: Proof, nowMillis: number) {
-    const recorded = replayStore.record(thumbprint, jti, expiresAt, Math.floor(nowMillis / 1000));
+  function recordOnce({ thumbprint, jti, expiresAtSeconds }: Proof, nowMillis: number) {
+    const recorded = replayStore.record(thumbprint, jti, expiresAtSeconds, Math.floor(nowMillis / 1000));
     return andThen(recorded, (verdict) => {
       count?.('proof', verdict);
       return verdict;

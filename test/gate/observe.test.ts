@@ -12,7 +12,7 @@ import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
 
-const ARRIVED = { arrivedAt: 0, request: { rawHeaders: [] } };
+const ARRIVED = { arrivedAtMillis: 0, request: { rawHeaders: [] } };
 
 const routeAt = (pattern: string) => get(pattern, open, () => ({}));
 
@@ -41,7 +41,7 @@ test('logs a request whose body did not arrive in time as a refusal only, withou
 
   const observer = createObserver({ clock, log, metrics }, true);
   const request = { method: 'POST', url: '/orders', rawHeaders: [] };
-  observer.observe({ arrivedAt: 0, request, route: ORDERS, reason: 'request_timeout' }, 408);
+  observer.observe({ arrivedAtMillis: 0, request, route: ORDERS, reason: 'request_timeout' }, 408);
   assert.deepEqual(lines[0], {
     message: 'request',
     method: null,
@@ -56,9 +56,9 @@ test('logs a request whose body did not arrive in time as a refusal only, withou
 test('logs how long a request took, in milliseconds to the microsecond', () => {
   const { observe, logged, clock, noteArrival } = observing('info', true);
   clock.advance(5_000);
-  const arrivedAt = noteArrival();
+  const arrivedAtMillis = noteArrival();
   clock.advance(1.23456);
-  observe({ ...ARRIVED, arrivedAt, route: ORDERS }, 200);
+  observe({ ...ARRIVED, arrivedAtMillis, route: ORDERS }, 200);
   assert.equal(logged()[0]?.durationMillis, 1.235);
 });
 
@@ -67,9 +67,9 @@ test('counts how long a request took, in seconds, and reads no clock if nobody n
   const metrics = createMetrics('x');
   const { noteArrival, observe } = createObserver({ clock, log: () => {}, metrics }, false);
   clock.advance(5_000);
-  const arrivedAt = noteArrival();
+  const arrivedAtMillis = noteArrival();
   clock.advance(2_000);
-  observe({ arrivedAt, request: { method: 'GET', rawHeaders: [] }, route: ORDERS }, 200);
+  observe({ arrivedAtMillis, request: { method: 'GET', rawHeaders: [] }, route: ORDERS }, 200);
   assert.match(metrics.read([], createReplayStore(60)), /_seconds_sum\{.*"GET".*\} 2$/m);
   assert.equal(createObserver({ clock, log: () => {} }, false).noteArrival(), 0);
 });

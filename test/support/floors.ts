@@ -32,7 +32,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'schema',
     'body-refusal',
     'body',
-    'incoming',
+    'handler-request',
     'handler-result',
     'handler-reply',
     'inputs',

@@ -1,7 +1,7 @@
 /* Runs a route alone, for tests of access and handlers without a service. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { Incoming } from '../../src/service/routes/incoming.ts';
+import { HandlerRequest } from '../../src/service/routes/handler-request.ts';
 import { refusalOf } from '../../src/gate/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
@@ -21,5 +21,5 @@ export function runRoute(
   const refused = refusalOf([route], caller, true);
   if (refused !== undefined) throw refused;
   const admitted = route.access.admit(caller);
-  return route.handler(new Incoming(exchange, '/x', parameters, nowMillis, admitted));
+  return route.handler(new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted));
 }

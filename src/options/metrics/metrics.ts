@@ -16,9 +16,9 @@ const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
 /** No name may begin with another: `textOf` searches by prefix. */
-const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its answer.
+const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its response.
 # TYPE http_server_request_duration_seconds histogram
-# HELP http_server_active_requests Requests that are not answered yet.
+# HELP http_server_active_requests Requests without a response yet.
 # TYPE http_server_active_requests gauge
 # HELP gatehouse_refusals_total Requests that were refused, except probes.
 # TYPE gatehouse_refusals_total counter

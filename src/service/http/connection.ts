@@ -22,9 +22,9 @@ export const REQUEST_MILLIS = 15_000;
 
 interface UnderWay {
   readonly response: ServerResponse;
-  readonly beganAt: number;
+  readonly beganAtByte: number;
   /** When `isOverdue` first found it written. */
-  writtenAt?: number;
+  writtenAtMillis?: number;
 }
 
 /** The listener asks `isLate` and `isOverdue` every second. */
@@ -41,9 +41,9 @@ export class Connection {
 
   #bytesRead = 0;
 
-  #idleSince: number | undefined;
-  #arrivingSince: number | undefined;
-  #endedAt: number | undefined;
+  #idleSinceMillis: number | undefined;
+  #arrivingSinceMillis: number | undefined;
+  #endedAtMillis: number | undefined;
   #makeFinalText: (() => string) | undefined;
 
   constructor(socket: Socket) {
@@ -56,8 +56,8 @@ export class Connection {
   }
 
   begin(response: ServerResponse): void {
-    this.#underWay.push({ response, beganAt: this.#socket.bytesRead });
-    this.#arrivingSince = undefined;
+    this.#underWay.push({ response, beganAtByte: this.#socket.bytesRead });
+    this.#arrivingSinceMillis = undefined;
     response.on('finish', this.#finish);
     if (this.#isFinishing) this.#closeAfter(response);
     if (this.#isFarAhead) this.#hold();
@@ -65,7 +65,7 @@ export class Connection {
 
   get #isFarAhead(): boolean {
     const { bytesRead } = this.#socket;
-    return bytesRead - (this.#underWay[0]?.beganAt ?? bytesRead) > AHEAD_BYTES;
+    return bytesRead - (this.#underWay[0]?.beganAtByte ?? bytesRead) > AHEAD_BYTES;
   }
 
   #hold(): void {
@@ -124,7 +124,7 @@ export class Connection {
   readonly #finish = (): void => {
     this.#underWay.shift();
     this.#bytesRead = this.#socket.bytesRead;
-    this.#idleSince = undefined;
+    this.#idleSinceMillis = undefined;
     if (this.#isHeld && !this.#isFarAhead) this.#resume();
     this.#endWithFinalText();
   };
@@ -167,27 +167,27 @@ export class Connection {
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 
-    this.#arrivingSince ??= nowMillis;
-    return nowMillis - this.#arrivingSince >= REQUEST_MILLIS;
+    this.#arrivingSinceMillis ??= nowMillis;
+    return nowMillis - this.#arrivingSinceMillis >= REQUEST_MILLIS;
   }
 
   /** Limits count from the call that first saw the state. */
   isOverdue(nowMillis: number): boolean {
     if (this.#socket.writableEnded) {
-      this.#endedAt ??= nowMillis;
-      return nowMillis - this.#endedAt >= LINGER_MILLIS;
+      this.#endedAtMillis ??= nowMillis;
+      return nowMillis - this.#endedAtMillis >= LINGER_MILLIS;
     }
 
     if (this.#underWay.length === 0) {
-      this.#idleSince ??= nowMillis;
-      return nowMillis - this.#idleSince >= KEEP_ALIVE_MILLIS;
+      this.#idleSinceMillis ??= nowMillis;
+      return nowMillis - this.#idleSinceMillis >= KEEP_ALIVE_MILLIS;
     }
 
     for (const each of this.#underWay) {
       if (!each.response.writableEnded) break;
-      each.writtenAt ??= nowMillis;
+      each.writtenAtMillis ??= nowMillis;
     }
-    const unreadSince = this.#underWay[0]?.writtenAt ?? nowMillis;
-    return nowMillis - unreadSince >= UNREAD_MILLIS;
+    const unreadSinceMillis = this.#underWay[0]?.writtenAtMillis ?? nowMillis;
+    return nowMillis - unreadSinceMillis >= UNREAD_MILLIS;
   }
 }

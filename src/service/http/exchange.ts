@@ -13,15 +13,15 @@ const UNTRACKED = { requireManualDestroy: true };
 export class Exchange extends RequestRecord {
   readonly request;
   readonly response;
-  readonly arrivedAt;
+  readonly arrivedAtMillis;
   readonly #context = new AsyncResource('gatehouse.request', UNTRACKED);
   #controller: AbortController | undefined;
 
-  constructor(request: IncomingMessage, response: ServerResponse, arrivedAt: number) {
+  constructor(request: IncomingMessage, response: ServerResponse, arrivedAtMillis: number) {
     super();
     this.request = request;
     this.response = response;
-    this.arrivedAt = arrivedAt;
+    this.arrivedAtMillis = arrivedAtMillis;
   }
 
   /** In this request's asynchronous context, for tracing. */

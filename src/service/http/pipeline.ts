@@ -6,7 +6,7 @@ import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { replyToResult } from '../routes/handler-result.ts';
 import type { Reply } from '../../gate/reply.ts';
-import { Incoming, queryOf, type Inputs } from '../routes/incoming.ts';
+import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
 import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
 import type { Identification } from '../../gate/identify.ts';
@@ -36,7 +36,7 @@ export function createPipeline(
   matchPath: (path: string, uri: unknown) => Matched | undefined = createRouter(routes, rules, ownRoutes),
 ) {
   function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
-    const refused = headRefusal(exchange);
+    const refused = checkMessage(exchange);
     if (refused !== undefined) return refused;
 
     const facts = readFacts(exchange);
@@ -85,8 +85,8 @@ export function createPipeline(
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
 
     return andThen(inputs, (read) => {
-      const incoming = new Incoming(exchange, path, parameters, nowMillis, admitted, read);
-      const result = withinTime(exchange, route.handler(incoming));
+      const request = new HandlerRequest(exchange, path, parameters, nowMillis, admitted, read);
+      const result = withinTime(exchange, route.handler(request));
       return andThen(result, (given) => replyToResult(given, route.method));
     });
   }
@@ -128,7 +128,7 @@ export type Pipeline = ReturnType<typeof createPipeline>;
 
 export const MAX_FIELDS = 200;
 
-function headRefusal({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
+function checkMessage({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
   const { expect, 'transfer-encoding': coding } = headers;
   // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0, too. HTTP/1.0 has no transfer codings.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);

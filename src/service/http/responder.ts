@@ -4,7 +4,7 @@ import { isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';
 import { recordEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
-import type { RequestHead, RequestRecord } from '../../gate/record.ts';
+import type { RawRequest, RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies.ts';
 import { CLIENT_GONE } from '../routes/body-refusal.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
@@ -72,8 +72,8 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */
-  function turnAway(refused: Refused, request: RequestHead = { rawHeaders: [] }) {
-    const record: RequestRecord = { request, arrivedAt: observer.noteArrival() };
+  function turnAway(refused: Refused, request: RawRequest = { rawHeaders: [] }) {
+    const record: RequestRecord = { request, arrivedAtMillis: observer.noteArrival() };
     return replies.finish(replies.replyToError(refused, record), record);
   }
 

@@ -1,7 +1,7 @@
 // How routes are written: method, path, access, inputs, handler. Nothing else gives access. Promises: the
 // types of a handler's request follow from its route; a wrong route or rule throws. Does not run
 // handlers: the pipeline does.
-import type { Incoming } from './incoming.ts';
+import type { HandlerRequest } from './handler-request.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { isAccess, type Access } from '../../gate/access.ts';
 import { parsePrefix } from './pattern.ts';
@@ -25,7 +25,7 @@ export interface RouteRequest<
   Parameters = PathParameters,
   Query = URLSearchParams,
   Body = undefined,
-> extends Omit<Incoming<Admitted>, 'parameters' | 'query' | 'body'> {
+> extends Omit<HandlerRequest<Admitted>, 'parameters' | 'query' | 'body'> {
   readonly parameters: Parameters;
   /** The output of the route's query schema, or the query itself. */
   readonly query: Query;
@@ -34,7 +34,7 @@ export interface RouteRequest<
 
 /** Untyped: the route's maker checks types. */
 export interface Handler {
-  (incoming: Incoming<Caller | undefined>): unknown;
+  (request: HandlerRequest<Caller | undefined>): unknown;
 }
 
 /** Made by `get`, `post`, `put`, `patch` or `del`. */

@@ -27,7 +27,7 @@ export interface Proof {
   readonly thumbprint: string;
   readonly jti: string;
   /** The last time it can pass, in seconds since the epoch. */
-  readonly expiresAt: number;
+  readonly expiresAtSeconds: number;
   /** For the response: the proof's nonce expires soon. */
   readonly freshNonce: string | undefined;
 }
@@ -97,7 +97,7 @@ export function createProofVerifier(options: ProofOptions) {
     if (freshNonce instanceof Refused) return freshNonce;
 
     const { jti, iat } = claims;
-    return { thumbprint, jti, expiresAt: iat + dpopIatOffsetSeconds, freshNonce };
+    return { thumbprint, jti, expiresAtSeconds: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
 

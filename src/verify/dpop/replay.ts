@@ -8,8 +8,13 @@ export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
 
 /** A shared store must record atomically. */
 export interface ReplayStore {
-  /** Records a proof until `expiresAt` (seconds since the epoch). */
-  record(thumbprint: string, jti: string, expiresAt: number, nowSeconds: number): MaybePromise<ReplayVerdict>;
+  /** Records a proof until `expiresAtSeconds` (since the epoch). */
+  record(
+    thumbprint: string,
+    jti: string,
+    expiresAtSeconds: number,
+    nowSeconds: number,
+  ): MaybePromise<ReplayVerdict>;
   /** For metrics: how many proofs this process holds, or whether a shared store responds. */
   state(): Readonly<{ entries: number } | { isUp: boolean }>;
   /** From then on every proof is `unavailable`. */
@@ -44,10 +49,10 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
   }
 
   return {
-    record(thumbprint, jti, expiresAt, nowSeconds) {
+    record(thumbprint, jti, expiresAtSeconds, nowSeconds) {
       dropExpired(nowSeconds);
       const name = hashProof(thumbprint, jti, 'binary');
-      const bucket = Math.floor(expiresAt / bucketSeconds);
+      const bucket = Math.floor(expiresAtSeconds / bucketSeconds);
 
       // The clock was set back: the proof may have been dropped.
       if (bucket <= lastDropped) return 'seen';

@@ -51,7 +51,7 @@ export function createKeyFetcher(
     signal.throwIfAborted();
 
     const socket = await connect?.(new URL(address), signal);
-    const response = await fetchHead(address, { socket, signal });
+    const response = await fetchResponse(address, { socket, signal });
     try {
       const status = response.statusCode ?? 0;
       if (status === 404 && fallback !== undefined) return fallback;
@@ -78,7 +78,7 @@ export function createKeyFetcher(
   };
 }
 
-function fetchHead(address: string, connection: object) {
+function fetchResponse(address: string, connection: object) {
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       ...connection,

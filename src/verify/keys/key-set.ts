@@ -35,14 +35,14 @@ export function createKeySet(
   const issuer = printable(issuerName);
   let held: readonly VerificationKey[] = [];
   /** Monotonic, like all times here. */
-  let fetchedAt = -Infinity;
+  let fetchedAtMillis = -Infinity;
   let lastLogged = '';
 
   let fetchUnderWay: Promise<void> | undefined;
   let lastError: FetchErrorReason | undefined;
   let backoffMillis = MIN_BACKOFF_MILLIS;
-  let failedAt = 0;
-  let retryAt = 0;
+  let failedAtMillis = 0;
+  let retryAtMillis = 0;
   let cancelRetry = () => {};
   let isClosed = false;
   let lastForUnknownKid = -Infinity;
@@ -78,13 +78,15 @@ export function createKeySet(
     if (hasKeys && (kid === undefined || lastError === undefined)) return refuse('key-unknown');
 
     // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.
-    const nextAt = hasKeys ? retryAt : Math.min(retryAt, failedAt + REQUEST_PAUSE_MILLIS);
-    const seconds = Math.ceil((nextAt - clock.monotonic()) / 1000);
+    const nextAtMillis = hasKeys
+      ? retryAtMillis
+      : Math.min(retryAtMillis, failedAtMillis + REQUEST_PAUSE_MILLIS);
+    const seconds = Math.ceil((nextAtMillis - clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
   /** Infinity before the first success. */
-  const ageMillis = () => clock.monotonic() - fetchedAt;
+  const ageMillis = () => clock.monotonic() - fetchedAtMillis;
 
   /** How many keys can verify a token now. Refreshes old ones. */
   const usable = () => currentKeys().length;
@@ -116,21 +118,21 @@ export function createKeySet(
     // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last failure, so
     // that a hung provider gets a rest.
     const now = clock.monotonic();
-    if (now - (isForUnknownKid ? lastForUnknownKid : failedAt) < REQUEST_PAUSE_MILLIS) return undefined;
+    if (now - (isForUnknownKid ? lastForUnknownKid : failedAtMillis) < REQUEST_PAUSE_MILLIS) return undefined;
 
     if (isForUnknownKid) lastForUnknownKid = now;
     return refresh();
   }
 
   async function attempt() {
-    const startedAt = clock.monotonic();
+    const startedAtMillis = clock.monotonic();
     try {
       const imported = importKeySet(await fetch(), algorithms);
       logChanges(imported);
 
       cancelRetry();
       held = imported.usable;
-      fetchedAt = startedAt;
+      fetchedAtMillis = startedAtMillis;
       lastError = undefined;
       backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
@@ -164,13 +166,13 @@ export function createKeySet(
     }
 
     // Jitter: replicas must not retry together.
-    const delay = backoffMillis * (0.8 + 0.2 * Math.random());
+    const delayMillis = backoffMillis * (0.8 + 0.2 * Math.random());
     backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
     lastError = reason;
-    failedAt = clock.monotonic();
-    retryAt = failedAt + delay;
+    failedAtMillis = clock.monotonic();
+    retryAtMillis = failedAtMillis + delayMillis;
     cancelRetry();
-    if (!isClosed) cancelRetry = clock.after(delay, () => void refresh());
+    if (!isClosed) cancelRetry = clock.after(delayMillis, () => void refresh());
   }
 
   /** Stops retries only. */

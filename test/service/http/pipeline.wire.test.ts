@@ -318,7 +318,7 @@ test('caches the reply to a refusal for each list of scopes, even with RESOURCE_
   const reply = (route: Route) =>
     way.replies.replyToError(refuse('no-credentials'), {
       request: requestOf('GET', '/'),
-      arrivedAt: 0,
+      arrivedAtMillis: 0,
       route,
     });
 

@@ -2,7 +2,7 @@
    be an error, or the type check fails. What the compiler cannot see, such as a clone, fails at run time:
    unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import { Incoming, type ExchangeParts } from '../../../src/service/routes/incoming.ts';
+import { HandlerRequest, type ExchangeParts } from '../../../src/service/routes/handler-request.ts';
 import type { RequestFacts } from '../../../src/verify/request/uri.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/access.ts';
@@ -181,7 +181,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => route.handler(new Incoming(exchange, '/x', {}, 1, token)),
+  () => route.handler(new HandlerRequest(exchange, '/x', {}, 1, token)),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {

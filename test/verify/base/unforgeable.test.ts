@@ -37,7 +37,7 @@ const forged = {
   claims: { sub: 'forged' },
   thumbprint: 'x',
   jti: 'x',
-  expiresAt: Infinity,
+  expiresAtSeconds: Infinity,
   digest: null,
   kid: 'x',
   scope: 'admin',

@@ -365,7 +365,7 @@ test('verifies the example proof at its time [RFC 9449 §7.1]', () => {
   const proven = {
     thumbprint: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
     jti: 'e1j3V_bKic8-LAEB',
-    expiresAt: EXAMPLE_TIME + 300,
+    expiresAtSeconds: EXAMPLE_TIME + 300,
     freshNonce: undefined,
   };
   for (const nowSeconds of [EXAMPLE_TIME - 30, EXAMPLE_TIME, EXAMPLE_TIME + 0.999, EXAMPLE_TIME + 300]) {

@@ -31,8 +31,8 @@ test('accepts a proof once [RFC 9449 §11.1]', () => {
 test('recognises a used proof whatever its expiry', () => {
   const store = createReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 330, NOW), 'new');
-  for (const expiresAt of [NOW, NOW + 1, NOW + 150, NOW + 330]) {
-    assert.equal(store.record(ONE, 'jti', expiresAt, NOW), 'seen');
+  for (const expiresAtSeconds of [NOW, NOW + 1, NOW + 150, NOW + 330]) {
+    assert.equal(store.record(ONE, 'jti', expiresAtSeconds, NOW), 'seen');
   }
 });
 
@@ -134,8 +134,8 @@ test('has room for thousands of proofs by default', () => {
 test('regains the room of entries once they have expired [docs/dpop.md]', () => {
   const store = createReplayStore(80, 4);
 
-  const record = (jti: string, expiresAt: number, nowSeconds: number) =>
-    store.record(ONE, jti, expiresAt, nowSeconds);
+  const record = (jti: string, expiresAtSeconds: number, nowSeconds: number) =>
+    store.record(ONE, jti, expiresAtSeconds, nowSeconds);
 
   assert.deepEqual(
     [
@@ -262,10 +262,10 @@ test('accepts the same jti with another key and its token', async () => {
 test('accepts no proof as new that had expired before the clock was set back [RFC 9449 §11.1]', () => {
   const store = createReplayStore(330);
   const thumbprint = 'T'.repeat(43);
-  const expiresAt = 42 * 40_476_190 - 1;
-  assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt - 290), 'new');
-  assert.equal(store.record(thumbprint, 'other', expiresAt + 400, expiresAt + 1), 'new');
-  assert.equal(store.record(thumbprint, 'a', expiresAt, expiresAt), 'seen');
+  const expiresAtSeconds = 42 * 40_476_190 - 1;
+  assert.equal(store.record(thumbprint, 'a', expiresAtSeconds, expiresAtSeconds - 290), 'new');
+  assert.equal(store.record(thumbprint, 'other', expiresAtSeconds + 400, expiresAtSeconds + 1), 'new');
+  assert.equal(store.record(thumbprint, 'a', expiresAtSeconds, expiresAtSeconds), 'seen');
 });
 
 test('distinguishes identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {

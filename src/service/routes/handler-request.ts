@@ -15,7 +15,7 @@ export interface Inputs {
 }
 
 /** Read-only. Computes costly members only when they are read. */
-export class Incoming<Admitted = unknown> {
+export class HandlerRequest<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;
   #query: URLSearchParams | undefined;

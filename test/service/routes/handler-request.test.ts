@@ -1,0 +1,25 @@
+/* A request as its handler sees it: costly members are computed once. */
+import { strict as assert } from 'node:assert';
+import type { IncomingMessage } from 'node:http';
+import { test } from 'node:test';
+import { HandlerRequest } from '../../../src/service/routes/handler-request.ts';
+
+const request = {
+  url: '/a?x=1',
+  headers: { authorization: 'Bearer a', dpop: 'b', accept: '*/*' },
+} as Partial<IncomingMessage> as IncomingMessage;
+
+const requestWith = (inputs?: { query?: unknown }) =>
+  new HandlerRequest({ request, controller: new AbortController() }, '/a', {}, 0, undefined, inputs);
+
+test('computes the query and the header fields of a request once, on the first read', () => {
+  const asked = requestWith();
+  assert.equal(String(asked.query), 'x=1');
+  assert.equal(asked.query, asked.query);
+  assert.deepEqual(asked.headers, { accept: '*/*' });
+  assert.equal(asked.headers, asked.headers);
+});
+
+test("takes a schema's output as the query, even if it is undefined", () => {
+  for (const query of [undefined, { x: 1 }]) assert.equal(requestWith({ query }).query, query);
+});
