@@ -3,7 +3,7 @@ import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';
 import { createRouter } from './service/routes/router.ts';
-import type { Route, Routes } from './service/routes/route.ts';
+import { upstream, type Route, type Routes } from './service/routes/route.ts';
 import { ConfigurationError } from './gate/configuration-error.ts';
 import { createGate, type Gate } from './process/gate.ts';
 import { problemsOf } from './process/compose-service.ts';
@@ -32,13 +32,14 @@ export class RouteMatrixError extends Error {}
 /**
  * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
  * with all scopes, no scopes, and all scopes but those of each guard. Tokens have no other claims; the guards
- * determine what to expect. Runs no handler. Rejects with a `RouteMatrixError` that lists every wrong
+ * determine what to expect. Runs no handler, and tests a policy of `runForwardAuth` like any routes. Rejects with a `RouteMatrixError` that lists every wrong
  * response, or with a `ConfigurationError` if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
 export async function assertRouteMatrix(asked: Routes): Promise<void> {
-  const problems = problemsOf(asked);
+  const isPolicy = [asked.routes].flat().some((route) => route?.handler === upstream);
+  const problems = problemsOf({ ...asked, isPolicy });
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   const routes = asked.routes.map(withoutHandler);

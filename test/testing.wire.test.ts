@@ -17,6 +17,7 @@ import {
   recentLogin,
   scope,
   under,
+  upstream,
   type Guard,
   type Route,
   type Routes,
@@ -51,6 +52,13 @@ test('the route matrix passes for guards that pass a token without claims', asyn
   await assertRouteMatrix({
     routes: [get('/free', needs(isFree), never), get('/both', needs(isFree, scope('read')), never)],
   });
+});
+
+test('the route matrix takes a policy of runForwardAuth like any routes', async () => {
+  const routes = [get('/orders/{id}', needs(scope('read')), upstream), post('/orders', open, upstream)];
+  await assertRouteMatrix({ routes });
+  const mixed = [...routes, get('/other', open, () => ({}))];
+  await assert.rejects(assertRouteMatrix({ routes: mixed }), { name: 'ConfigurationError' });
 });
 
 test('the route matrix rejects invalid routes', async () => {
