@@ -63,6 +63,17 @@ test('follows each file once, and options only with options', () => {
   });
 });
 
+test('follows the options that an option loads', () => {
+  const sources = new Map([
+    ['options/a.ts', "import { b } from './b.ts';\nimport { c } from '../ring/c.ts';"],
+    ['options/b.ts', 'f();'],
+    ['options/d.ts', 'f();'],
+    ['ring/c.ts', "await import('../options/d.ts');"],
+  ]);
+  const { files } = closureOf({ entries: ['options/a.ts'] }, sources);
+  assert.deepEqual(files, ['options/a.ts', 'options/b.ts', 'ring/c.ts']);
+});
+
 test('throws for a file that is not there', () =>
   assert.throws(() => closureOf({ entries: ['a.ts'] }, new Map([['a.ts', "import { b } from './b.ts';"]])), {
     message: 'loaded, but not there: src/b.ts',

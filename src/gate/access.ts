@@ -10,7 +10,7 @@ export interface Access<Admitted> {
   readonly credentials: 'ignored' | 'optional' | 'required';
   /** Checked in this order, `recentLogin` last. */
   readonly guards: readonly Guard[];
-  /** Called after `refusalOf` has returned nothing. */
+  /** Called once nothing refuses the caller. */
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
@@ -102,7 +102,7 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
 }
 
 function requireCaller(caller: Caller | undefined) {
-  if (caller !== undefined && isGenuine(caller)) return caller;
+  if (isGenuine(caller)) return caller;
 
   throw new TypeError('the caller was not made by the sender check');
 }

@@ -30,7 +30,7 @@ const DETAILS: Readonly<Partial<Record<Kind, string>>> = {
   invalid_dpop_proof: 'The DPoP proof is invalid',
 };
 
-/** RFC 9110 §15.5.9 */
+/** These end the connection: what follows may not be a request (RFC 9110 §15.5.9, RFC 9112 §9.6). */
 const CLOSING: readonly RefusalReason[] = [
   'malformed-http',
   'host-refused',
@@ -43,7 +43,7 @@ const CLOSING: readonly RefusalReason[] = [
 export interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
-  /** Whether bodies have a `detail`. */
+  /** Whether bodies say more. */
   readonly errorDetail: boolean;
   /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;

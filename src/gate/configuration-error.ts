@@ -1,4 +1,4 @@
-// The error for settings, routes or an access that cannot be used.
+// The error for settings, routes or rules that cannot be used.
 
 /**
  * Everything to correct: `problems` are lines in printable ASCII.

@@ -1,5 +1,5 @@
 // What an option may add: replies before access is checked, and the fields that let pages of other origins
-// read replies.
+// read responses.
 import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Refused } from '../verify/base/refusal.ts';
 import type { Reply } from './reply.ts';

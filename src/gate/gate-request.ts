@@ -35,7 +35,7 @@ export function requestOf(request: GateRequest | FetchRequest): GateRequest {
 const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =>
   Array.isArray(Object(request).rawHeaders);
 
-/** So many Node keeps by default. */
+/** Node's default limit. */
 const NODE_MAX_FIELDS = 1_000;
 
 export function refuseAmbiguous(
@@ -47,8 +47,8 @@ export function refuseAmbiguous(
   if (isOfHttp2) return refuse('host-refused');
 
   // RFC 3986 §5.2.4: a proof covers the path without dot segments. Some servers keep them in a Request's
-  // `url`, and route by it, without its fragment. URL reads `\` as `/`.
-  const [path = ''] = originalUrl.split(originalUrl[0] === '/' ? '?' : /[?#]/, 1);
+  // `url`, and route by it up to `#`. URL reads `\` as `/`.
+  const [path = ''] = originalUrl.split(/[?#]/, 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;
 }

@@ -122,8 +122,8 @@ export function createGateChecks(identification: Identification, replies: Replie
   }
 
   function authorize<Admitted>(caller: Caller, access: Access<Admitted>): Authorization<Admitted> {
-    if (!isGenuine(Object(caller))) {
-      throw new TypeError('authorize needs a caller that a gate has admitted');
+    if (!isGenuine(caller)) {
+      throw new TypeError('authorize needs a verified Caller');
     }
     requireAccess(access);
     if (access.credentials === 'ignored') throw new TypeError('authorize needs an access that is not open');
@@ -165,7 +165,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     check,
     /**
      * Checks a further access for an admitted caller, such as the scopes that a body asks for. Checks neither
-     * token nor proof again. Throws a `TypeError` for a caller whom no gate has admitted, and for `open` or
+     * token nor proof again. Throws a `TypeError` for anything but a verified `Caller`, and for `open` or
      * anything but an access.
      *
      * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));

@@ -1,4 +1,4 @@
-// A request, and what becomes known of it for reply, log and metrics.
+// A request, and what its reply, log lines and metrics need to know.
 import type { RequestReason } from '../verify/base/events.ts';
 import type { Findings } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';

@@ -60,7 +60,7 @@ export function createReplies(
     return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
   }
 
-  /** For replies that others send: adds fields, and observes the request. */
+  /** For replies that `write` does not send: adds fields, and observes. */
   function finish(reply: Reply, record: RequestRecord): Reply {
     observe(record, reply.status);
     const origin = fieldValues(record.request.rawHeaders, 'origin').join();

@@ -1,5 +1,5 @@
-// A reply as a value: status, fields, content. Promises: JSON in UTF-8 with Content-Length, never sniffed,
-// and not cached unless its maker says so. Does not check further fields: ours are valid as made, and
+// A reply as a value: status, fields, content. Promises: never sniffed, and not cached unless its maker says
+// so; `jsonReply` makes JSON in UTF-8. Does not check further fields: ours are valid as made, and
 // handler-reply.ts checks a handler's.
 
 export interface Reply {

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import { noteRepetitions, type Entry } from '../process/settings/entry.ts';
 
 // Stricter: a quoted value ends on its line, or a missing quote would swallow settings. Stricter: a comment
-// needs a blank before it.
+// needs a space before it.
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
 const ASSIGNMENT = new RegExp(

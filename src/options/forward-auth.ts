@@ -1,6 +1,6 @@
 // Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts that every client is
-// that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways. Does
-// not check requests for the service itself.
+// that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways. Other
+// requests reach `ownRoutes` only.
 import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';

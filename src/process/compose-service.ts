@@ -78,7 +78,7 @@ export function composeService(
   dependencies: ServiceDependencies,
   options?: CreateOptions,
 ) {
-  demandServable(served, settings);
+  requireServable(problemsOf(served, settings));
 
   const { clock, metrics } = dependencies;
   const parts = partsOf(settings, dependencies, served);
@@ -131,8 +131,7 @@ function readinessOf({ isStopping }: Phase, isReady: () => boolean) {
   return { status: 'ready' };
 }
 
-function demandServable(routes: Routes, settings: Settings) {
-  const problems = problemsOf(routes, settings);
+function requireServable(problems: readonly string[]) {
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 

@@ -12,7 +12,7 @@ import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
 import type { BasicSettings, IssuerSettings } from './settings/load.ts';
 
-/** Options of a service or gate besides its settings. A test issuer can be passed as these. */
+/** Options of a service or gate besides its settings. A test issuer can be passed here. */
 export interface CreateOptions {
   /** For tests: resolves with an issuer's key set instead of asking the provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;

@@ -24,8 +24,8 @@ export const clock: Clock = {
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
 /**
- * Creates a log that writes a JSON line for each event up to `level`, and after dropped lines, one
- * that counts them. `now` is in milliseconds since the epoch.
+ * Creates a log that writes each event up to `level` as a JSON line, and counts dropped lines in a line of
+ * its own. `now` is in milliseconds since the epoch.
  */
 export function createLog(
   level: LogLevel,

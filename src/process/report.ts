@@ -27,17 +27,16 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
   return distinct.join() === usual.join() ? undefined : distinct.map(printable);
 }
 
-interface Reported {
+/** What a process runs. `name` is for log and metrics. */
+export interface Deployment {
   readonly loaded: Loaded;
   readonly routes: Routes;
   readonly name: string;
 }
 
-/** The files of options/ that are at work. */
-const optionsIn = ({ settings, files }: Loaded, { isPolicy }: Routes) =>
+/** The files of options/ that are at work, without those that read `files`. */
+const optionsIn = ({ settings }: Loaded, { isPolicy }: Routes) =>
   Object.entries({
-    'dot-env': files.some((file) => file.endsWith('.env')),
-    yaml: files.some((file) => !file.endsWith('.env')),
     'proxy-tunnel': settings.proxy,
     'redis-replay': settings.dpopReplayStore,
     'resource-metadata': settings.resourceUrl,
@@ -47,10 +46,10 @@ const optionsIn = ({ settings, files }: Loaded, { isPolicy }: Routes) =>
   }).flatMap(([name, isUsed]) => (isUsed ? name : []));
 
 /**
- * The log of `--check`: after an outcome of every issuer and the store, prints the report and ends the
- * process; if one failed, only ends it, with exit code 1.
+ * The log of `--check`. Once all issuers and the store have an outcome, prints the report and exits; if one
+ * failed, exits with 1 and no report.
  */
-export function createReport({ loaded, routes, name }: Reported): Log {
+export function createReport({ loaded, routes, name }: Deployment): Log {
   const events: object[] = [];
   const { issuers, dpopReplayStore } = loaded.settings;
   /** Names of issuers; `undefined` is the store. */
@@ -69,8 +68,7 @@ export function createReport({ loaded, routes, name }: Reported): Log {
     awaited.delete(fields.issuer);
     if (awaited.size > 0) return;
 
-    const options = optionsIn(loaded, routes);
-    const report = { profile: name, ...inForce(loaded), options, events };
+    const report = { profile: name, ...inForce(loaded), options: optionsIn(loaded, routes), events };
     if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
     process.exit();
   };

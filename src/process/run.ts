@@ -5,24 +5,15 @@ import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
-import { loadSettings, type Loaded } from './load-settings.ts';
+import { loadSettings } from './load-settings.ts';
 import type { ProblemsWith, SomeSettings } from './settings/load.ts';
 import { clock, createProcessLog } from './log.ts';
 import { createListeningService, problemsOf } from './compose-service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';
-import { inForce, createReport } from './report.ts';
+import { inForce, createReport, type Deployment } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
-const NO_PORT = 'PORT or server.port: must not be 0 for --probe; set one, or use --check';
-
-/** What a process runs. */
-interface Deployment {
-  readonly loaded: Loaded;
-  readonly routes: Routes;
-  /** For log and metrics. */
-  readonly name: string;
-}
 
 /**
  * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings or routes have
@@ -80,7 +71,8 @@ function argumentProblems(word: string | undefined, others: readonly string[], {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   if (!isKnown) return [WRONG_ARGUMENTS];
 
-  return word === '--probe' && port === 0 ? [NO_PORT] : [];
+  const isPortless = word === '--probe' && port === 0;
+  return isPortless ? ['PORT or server.port: must not be 0 for --probe; set one, or use --check'] : [];
 }
 
 function createParts(deployment: Deployment, isCheck: boolean) {

@@ -5,7 +5,7 @@ import { BASIC_SETTINGS } from './settings/table.ts';
 
 export const SERVICE_SETTINGS = { ...BASIC_SETTINGS, ...OPTION_SETTINGS };
 
-/** Every setting of a service. Names end in units. */
+/** All values. Times and sizes end in their units. */
 export interface Settings extends Readonly<
   ReturnType<typeof readSettings<ValuesOf<typeof SERVICE_SETTINGS>>>
 > {}

@@ -1,5 +1,5 @@
-// Verified token + credentials + mode → Caller (RFC 9449 §7). Promises: the token was presented as its
-// binding demands; one proof makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/guards.ts
+// Verified token + credentials + mode → Caller (RFC 9449 §7). Promises: the token was presented as the
+// mode demands; one proof makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/guards.ts
 // does.
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
@@ -35,8 +35,8 @@ class CheckedCaller {
     Object.freeze(this);
   }
 
-  static isGenuine(caller: CheckedCaller) {
-    return #issuer in caller;
+  static isGenuine(caller: unknown): caller is CheckedCaller {
+    return #issuer in Object(caller);
   }
 
   static schemeOf(caller: CheckedCaller) {
@@ -77,7 +77,7 @@ class CheckedCaller {
     return namespaced === undefined ? this.claims[name] : namespaced;
   }
 
-  /** The granted scopes, from space-separated text (RFC 6749 §3.3) or an array of strings. */
+  /** The granted scopes, from a space-separated string (RFC 6749 §3.3) or an array. */
   get scopes(): readonly string[] {
     const granted = this.claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
@@ -104,9 +104,6 @@ class CheckedCaller {
   }
 }
 
-// Otherwise `new (caller.constructor)(…)` would make a Caller.
-Object.defineProperty(CheckedCaller.prototype, 'constructor', { value: Object });
-
 /**
  * A client that presented a verified token in the way that its binding and the DPoP mode require. Made only
  * in this file.
@@ -130,7 +127,7 @@ export function createSenderCheck(
 ) {
   const verifyProof = createProofVerifier(options);
 
-  /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, exactly one is new. */
+  /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new. */
   function recordOnce({ thumbprint, jti, expiresAtSeconds }: Proof, nowMillis: number) {
     const recorded = replayStore.record(thumbprint, jti, expiresAtSeconds, Math.floor(nowMillis / 1000));
     return andThen(recorded, (verdict) => {

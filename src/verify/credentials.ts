@@ -45,7 +45,7 @@ export function parseCredentials(
 
   const token = parseToken(authorization.slice(scheme.length));
   if (token === undefined) return refuse('credentials-malformed');
-  // Stricter: RFC 9449 §7.2 lets servers ignore it.
+  // Stricter: RFC 9449 leaves this case open.
   if (scheme === 'Bearer' && proof !== undefined) return refuse('proof-beside-bearer');
 
   return { scheme, token, proof };

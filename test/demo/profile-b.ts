@@ -62,7 +62,7 @@ const examples: readonly Example<(typeof clients)[number]['id']>[] = [
 
   answered('/api/feed', 'the token is optional'),
   granted('/api/feed', 'visitor', 'a good token is used'),
-  tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be good'),
+  tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be valid'),
 
   notFound('/no/such/path', 'nothing is there'),
   ...health,

@@ -18,7 +18,7 @@ import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../s
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
-import { closureOf, doorsOf, readSources } from '../support/closures.ts';
+import { closureOf, doorsOf, isOption, readSources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { importsOf } from '../support/imports.ts';
 import { FLOORS } from '../support/floors.ts';
@@ -146,11 +146,14 @@ const HTTP_REASONS = {
   ...SENTENCES.header_fields_too_large,
 };
 
-/** In whole thousands, which stay true for a while. */
-/** What a deployment loads through each door, and what each option adds. */
+/**
+ * What a deployment loads through each door, in addition to the doors above it, and what each option adds to all
+ * of these.
+ */
 const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
   ['you run `createGate`', 'gate.ts'],
-  ['you run `createService`', 'process/service.ts'],
+  ['… with any option', 'options/settings.ts'],
+  ['you run `createService`', 'process/service.ts', 'options/settings.ts'],
   [
     '… with `json()`, `query()`, `reply()` or `fail()`',
     'service/routes/inputs.ts',
@@ -163,24 +166,26 @@ const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
   ['you set `IDP_DPOP_REPLAY_STORE`', 'options/redis-replay.ts'],
   ['you set `RESOURCE_URL`', 'options/resource-metadata.ts'],
   ['you set `CORS_ALLOWED_ORIGINS`', 'options/cors.ts'],
-  ['you set `METRICS_PORT`', 'options/metrics/metrics-listener.ts', 'options/metrics/metrics.ts'],
+  [
+    'you set `METRICS_PORT`, or run `createService`',
+    'options/metrics/metrics-listener.ts',
+    'options/metrics/metrics.ts',
+  ],
   ['you have a `.env` or `application.yml`', 'options/dot-env.ts', 'options/yaml.ts'],
 ];
 
 const whatToRead: Block = () => {
   const sources = readSources();
-  const named = new Set<string>();
+  let named: ReadonlySet<string> = new Set();
   const rows = LOADED.map(([what, ...entries]) => {
     const { files } = closureOf({ entries }, sources);
     const besides = files.flatMap((file) => typesBeside(file, sources.get(file) ?? ''));
     const added = [...new Set([...files, ...besides])].filter((file) => !named.has(file)).sort();
-    for (const file of added) named.add(file);
-    return [
-      what,
-      namesOf(added, [...sources.keys()], named)
-        .map(code)
-        .join(', '),
-    ];
+    const known = new Set([...named, ...added]);
+    const names = namesOf(added, [...sources.keys()], known);
+    // Whoever sets one option need not set another.
+    if (!entries.every(isOption)) named = known;
+    return [what, names.map(code).join(', ')];
   });
   return tableOf(['when', 'read'], rows);
 };
@@ -258,18 +263,25 @@ const review: Block = () => {
 /** One more digit if there is only one before the point. */
 const rounded = (value: number) => (value < 10 ? value.toPrecision(2) : value.toFixed(0));
 
+type Measured = Results['sections'][number]['rows'][number];
+
+const isOurs = ({ server }: Measured) => server.startsWith('gatehouse');
+
+/** The lowest ratio of a peer, if there is one. `verifier` is the bound. */
+function bestOf(servers: readonly Measured[]): number | undefined {
+  const notPeers = ['plain', 'rs256', 'es256', 'verifier'];
+  const peers = servers.filter((row) => !isOurs(row) && !notPeers.includes(row.server));
+  return peers.length === 0 ? undefined : Math.min(...peers.map((peer) => peer.ratio));
+}
+
 /** The cost of each case, and its ratios to the best peer and to the least that a verifier needs. */
 const run: Block = () => {
-  const notPeers = ['plain', 'rs256', 'es256', 'verifier'];
-  const isOurs = ({ server }: { server: string }) => server.startsWith('gatehouse');
   const measured = lastRun().sections.filter(({ unit }) => unit !== 'requests/s');
 
   const rows = measured.map(({ title, unit, goal, rows: servers }) => {
     const { value, ratio } = servers.findLast(isOurs)!;
-    const peers = servers.filter((row) => !isOurs(row) && !notPeers.includes(row.server));
-    const best = peers.length === 0 ? undefined : Math.min(...peers.map((peer) => peer.ratio));
     const bound = servers.find(({ server }) => server === 'verifier')?.ratio;
-    const ratios = [ratio, best, bound, goal].map((one) => one?.toFixed(2) ?? '');
+    const ratios = [ratio, bestOf(servers), bound, goal].map((one) => one?.toFixed(2) ?? '');
     return [title, `${rounded(value)} ${unit}`, ...ratios];
   });
   return tableOf(['case', 'gatehouse', 'ratio', 'best peer', 'bound', 'goal'], rows);
@@ -279,14 +291,10 @@ const run: Block = () => {
 const figures: Block = () => {
   const { sections } = lastRun();
   const rowsOf = (name: string) => sections.find((section) => section.name === name)!.rows;
-  const isOurs = (server: string) => server.startsWith('gatehouse');
-  const ours = (name: string) => rowsOf(name).find(({ server }) => isOurs(server))!;
+  const ours = (name: string) => rowsOf(name).find(isOurs)!;
   const ratio = (name: string) => ours(name).ratio.toFixed(2);
 
-  const bestPeer = (name: string) => {
-    const peers = rowsOf(name).filter(({ server }) => server !== 'plain' && !isOurs(server));
-    return Math.min(...peers.map((peer) => peer.ratio)).toFixed(2);
-  };
+  const bestPeer = (name: string) => bestOf(rowsOf(name))!.toFixed(2);
 
   const [none, seen, post] = ['no-token-micros', 'warm-1-50-micros', 'post-micros'].map(
     (name) => `${ratio(name)} (best peer ${bestPeer(name)})`,

@@ -32,7 +32,7 @@ function inWords({ name }: Guard): string {
 
 const ACCESS: Readonly<Record<string, string>> = {
   open: 'everyone',
-  optional: 'everyone; a token that is present must be good',
+  optional: 'everyone; a token that is present must be valid',
   authenticated: 'a valid access token',
 };
 

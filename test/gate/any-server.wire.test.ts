@@ -72,6 +72,15 @@ test('the gate leaves out the fragment of a Request, which is no part of the pat
   assert.equal((await gate.check(request, access)).refusal, undefined);
 });
 
+test('the gate reads the scheme of a Request in any letter case, and leaves out the fragment of any target', async (t) => {
+  const gate = await openGate(t);
+  const headers = Object.entries(issuer.bearer(READER));
+  const fetched = await gate.check({ method: 'GET', url: 'HTTPS://api.test/orders', headers }, access);
+  assert.equal(fetched.refusal, undefined);
+  const target = { ...requestWith(...bearer(READER)), url: '/orders#/../x' };
+  assert.equal((await gate.check(target, access)).refusal, undefined);
+});
+
 test('the gate refuses a request that may have lost fields under every access', async (t) => {
   const gate = await openGate(t);
   const rawHeaders = Array.from({ length: 1_000 }, (_, index) => [`A${index}`, '']).flat();
@@ -96,7 +105,7 @@ test('the gate treats two origins as unlisted', async (t) => {
 
 test('authorize looks at the caller before the access', async (t) => {
   const gate = await openGate(t);
-  const error = new TypeError('authorize needs a caller that a gate has admitted');
+  const error = new TypeError('authorize needs a verified Caller');
   assert.throws(() => gate.authorize({} as Caller, {} as never), error);
 });
 
@@ -135,9 +144,14 @@ test('the gate throws for a Request that no client could have sent', async (t) =
   const gate = await openGate(t);
   for (const request of [
     { method: 'GET', url: '/orders', headers: new Headers() },
-    ...['data:text/plain,hi', 'about:blank', 'file:///orders', 'blob:http://a.test/b', 'ws://a.test/'].map(
-      (url) => ({ method: 'GET', url, headers: new Headers() }),
-    ),
+    ...[
+      'data:text/plain,hi',
+      'about:blank',
+      'file:///orders',
+      'blob:http://a.test/b',
+      'ws://a.test/',
+      'http://a:b/',
+    ].map((url) => ({ method: 'GET', url, headers: new Headers() })),
     { url: 'http://a.test/', headers: new Headers() },
     { method: 'GET', url: 'http://a.test/' },
     { method: 'GET', url: '/orders', rawHeaders: undefined },
@@ -303,7 +317,7 @@ test('authorize throws for a caller that no check in this process made, and for 
   ]) {
     assert.throws(() => gate.authorize(other as Caller, access), {
       name: 'TypeError',
-      message: 'authorize needs a caller that a gate has admitted',
+      message: 'authorize needs a verified Caller',
     });
   }
   assert.throws(() => gate.authorize(caller, open as never), {
@@ -317,7 +331,7 @@ test('authorize checks the caller before the access', async (t) => {
   for (const given of [undefined, {}, scope('read:orders'), open]) {
     assert.throws(() => gate.authorize({ ...caller } as Caller, given as never), {
       name: 'TypeError',
-      message: 'authorize needs a caller that a gate has admitted',
+      message: 'authorize needs a verified Caller',
     });
   }
 });

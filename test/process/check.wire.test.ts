@@ -68,8 +68,8 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       CORS_ALLOWED_ORIGINS: 'https://app.test',
       METRICS_PORT: '0',
     };
-    const { options } = reportOf(await check(settings, { '.env': '', 'application.yml': '' }));
-    assert.deepEqual(options, ['dot-env', 'yaml', 'resource-metadata', 'cors', 'metrics']);
+    const { options } = reportOf(await check(settings));
+    assert.deepEqual(options, ['resource-metadata', 'cors', 'metrics']);
     const isThere = (name: string) => existsSync(new URL(`../../src/options/${name}`, import.meta.url));
     for (const option of options) assert.ok(isThere(option) || isThere(`${option}.ts`), option);
   });
@@ -193,7 +193,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     };
     const outcome = await check(environment);
     const report = reportOf(outcome);
-    assert.equal(report.replayStore, 'shared');
+    assert.deepEqual([report.replayStore, report.options], ['shared', ['redis-replay']]);
     assert.ok(eventIn(report, 'replay store ready'));
     assert.deepEqual(
       store.commands.map(([command]) => command),
@@ -231,8 +231,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       HTTPS_PROXY: nowhere,
       http_proxy: nowhere,
     };
-    reportOf(await check({ ...others, IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }));
-    assert.equal(proxy.asked.length, 2);
+    const report = reportOf(
+      await check({ ...others, IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }),
+    );
+    assert.deepEqual([report.options, proxy.asked.length], [['proxy-tunnel'], 2]);
     const refusing = await startRawServer((socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 407 X\r\n\r\n')),
     );
@@ -304,7 +306,13 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('reports "own table" as the profile of runService', async () => {
     const report = reportOf(await runOwnRoutes('routes: []', providerSettings(provider), '--check'));
-    assert.equal(report.profile, 'own table');
+    assert.deepEqual([report.profile, report.options], ['own table', []]);
+  });
+
+  test('reports forward-auth for a policy', async () => {
+    const policy = 'routes: [], isPolicy: true';
+    const report = reportOf(await runOwnRoutes(policy, providerSettings(provider), '--check'));
+    assert.deepEqual(report.options, ['forward-auth']);
   });
 
   for (const [what, looks] of [

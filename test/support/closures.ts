@@ -84,7 +84,10 @@ export function filesLoadedBy(file: string, source: string): string[] {
 
 export const isOption = (file: string): boolean => file.startsWith('options/');
 
-/** Throws if a loaded file does not exist. */
+/**
+ * Without `hasOptions`, options count only if they are entries or an option loads them. Throws if a loaded file
+ * does not exist.
+ */
 export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>, sources: Sources): Closure {
   const files = new Set(entries);
   let tokens = 0;
@@ -93,7 +96,7 @@ export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>,
     if (source === undefined) throw new Error(`loaded, but not there: src/${file}`);
     tokens += countTokens(source);
     for (const next of filesLoadedBy(file, source)) {
-      if (hasOptions || !isOption(next)) files.add(next);
+      if (hasOptions || isOption(file) || !isOption(next)) files.add(next);
     }
   }
   return { files: [...files].sort(), tokens };

@@ -22,7 +22,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE http_server_active_requests gauge
 # HELP gatehouse_refusals_total Requests that were refused, except probes.
 # TYPE gatehouse_refusals_total counter
-# HELP gatehouse_tokens_total Tokens that were accepted.
+# HELP gatehouse_tokens_total Tokens that were verified or found in the token cache.
 # TYPE gatehouse_tokens_total counter
 # HELP gatehouse_key_fetches_total Fetches of signing keys.
 # TYPE gatehouse_key_fetches_total counter
@@ -32,7 +32,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE gatehouse_keys_usable gauge
 # HELP gatehouse_replay_proofs_total Proofs that passed every other check.
 # TYPE gatehouse_replay_proofs_total counter
-# HELP gatehouse_replay_entries Used proofs that are remembered.
+# HELP gatehouse_replay_entries Used proofs in the replay store.
 # TYPE gatehouse_replay_entries gauge
 # HELP gatehouse_replay_store_up Whether the shared replay store responds.
 # TYPE gatehouse_replay_store_up gauge

@@ -13,7 +13,7 @@ import {
 
 export type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
 
-/** The settings without those of the options. Names end in units. */
+/** The settings without those of the options. Times and sizes end in their units. */
 export interface BasicSettings extends Readonly<
   ReturnType<typeof readSettings<ValuesOf<typeof BASIC_SETTINGS>>>
 > {}

@@ -48,14 +48,14 @@ export function word<Word extends string>(...words: readonly Word[]): Reader<Wor
 export const boolean: Reader<boolean> = (raw) =>
   typeof raw === 'boolean' ? raw : word('true', 'false')(raw) === 'true';
 
-/** A list of texts, or one text with commas. */
+/** A list of strings, or one string with commas. */
 export function list<Text extends string>(read: Reader<Text>, least = 0): Reader<readonly Text[]> {
   return (raw) => {
     const parts = typeof raw === 'string' ? raw.split(',') : undefined;
     const members = parts?.map((part) => part.trim()) ?? raw;
     if (isTextArray(members) && members.length >= least) return members.map((member) => read(member));
     throwProblem(
-      `must be a list of ${least} or more texts, or one text with commas; quote values that are not text`,
+      `must be a list of ${least} or more strings, or one string with commas; quote any other value`,
     );
   };
 }
@@ -65,7 +65,7 @@ export const host: Reader<string> = (raw) => {
   const [scheme] = /^(?:https?:|[a-z][a-z0-9+.-]*:\/)\/*/i.exec(value) ?? [];
   if (scheme !== undefined) throwProblem(`has a scheme; remove "${scheme}" and keep the host name`);
   if (/\s/.test(value)) throwProblem('has white space; remove it');
-  if (value.includes('@')) throwProblem('has an "@"; remove it and what stands before it');
+  if (value.includes('@')) throwProblem('has an "@"; remove it and all before it');
   if (/[/?#\\]/.test(value)) throwProblem('has a path; remove the "/" and what follows the host name');
 
   return bareHost(value);

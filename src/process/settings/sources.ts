@@ -4,7 +4,7 @@
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { decodeUtf8, undefinedOn } from '../../verify/base/encoding.ts';
-import { find, TEMPLATE, throwAt, SettingProblem, problemOf, type Entry } from './entry.ts';
+import { find, TEMPLATE, throwAt, throwProblem, SettingProblem, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -30,6 +30,7 @@ export function findEntries(
 
   function readFile(path: string, parse: Parse, namedBy?: Entry): Entry[] {
     try {
+      if (String(namedBy?.value).includes('${')) throwProblem(TEMPLATE);
       const text = readText(path, namedBy !== undefined);
       lookedIn &&= `${lookedIn}, ${path} (${text === undefined ? 'not ' : ''}there)`;
       if (text === undefined) return [];
@@ -37,7 +38,7 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      // Node's permission model hides whether it exists; every other error stops the start.
+      // Node's permission model hides whether it exists; any other error prevents startup.
       if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
@@ -62,7 +63,7 @@ export function findEntries(
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
   return {
-    /** The first of a name wins. */
+    /** The first entry wins. */
     variables,
     keys,
     files,
@@ -80,15 +81,13 @@ const entriesOf = (environment: Environment) =>
 
 /** Reads only regular files: a pipe might never end. */
 function readText(path: string, isDemanded: boolean) {
-  if (isDemanded && path.includes('${')) throwAt(path, TEMPLATE);
-
   // A broken link is not "missing": its target may have held a safeguard.
   if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
 
   const status = statSync(path);
   if (!status.isFile()) throwAt(path, 'is not a regular file; put one there or remove it');
   if (status.size > 1_000_000) throwAt(path, 'is longer than a million bytes; shorten it');
-  return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; save it as such');
+  return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; convert it');
 }
 
 const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined);

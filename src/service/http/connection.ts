@@ -59,7 +59,11 @@ export class Connection {
     this.#underWay.push({ response, beganAtByte: this.#socket.bytesRead });
     this.#arrivingSinceMillis = undefined;
     response.on('finish', this.#finish);
-    if (this.#isFinishing) this.#closeAfter(response);
+    if (this.#isFinishing) {
+      this.#closeAfter(response);
+      // Once what has arrived is parsed.
+      setImmediate(() => this.finishUp());
+    }
     if (this.#isFarAhead) this.#hold();
   }
 
@@ -105,7 +109,7 @@ export class Connection {
     pauseReading(this.#socket);
   }
 
-  /** The last request may still arrive, and others after it: responses to all of them are sent. */
+  /** If a later request arrives, its response closes instead, so that all are sent. */
   #closeAfter(response: ServerResponse): void {
     if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
     this.#last = response;
@@ -163,7 +167,7 @@ export class Connection {
     socket._read(0);
   }
 
-  /** Node checks this only once per connection. */
+  /** Whether a request takes too long to arrive. Node checks that only once per connection. */
   isLate(nowMillis: number): boolean {
     if (this.arriving === undefined || this.#isHeld) return false;
 

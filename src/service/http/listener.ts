@@ -162,7 +162,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       whenQuiet(() => {
         server.close(finish);
-        // The connections that came since. Before the port is closed, their clients would only reconnect.
+        // For connections that came since: any earlier, their clients would only reconnect.
         finishUp();
       });
     });

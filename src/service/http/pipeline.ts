@@ -1,4 +1,4 @@
-// The steps of a request: head → Host → path → early reply → rules and route → credentials → token → sender →
+// The steps of a request: form → Host → path → early reply → rules and route → credentials → token → sender →
 // access → query and body → handler → reply. Promises: awaits only missing keys, a shared replay store,
 // inputs and a handler's promise; reads no body and runs no handler before access. Does not write, or turn
 // errors into replies: responder.ts does.
@@ -24,7 +24,7 @@ export interface PipelineOptions {
 export type FactsReader = (exchange: Exchange) => RequestFacts | Refused;
 
 /**
- * Returns a function from a request to its reply or refusal. After access it may throw, or reject with,
+ * Returns a function from a request to its reply or refusal. From access on it may throw or reject with
  * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts that `routesProblems` found none. Rules do
  * not cover `ownRoutes`.
  */

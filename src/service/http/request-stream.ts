@@ -13,7 +13,7 @@ export class RequestStream extends IncomingMessage {
     return isOver(this) && this.listenerCount('data') === 0 ? this : super.resume();
   }
 
-  /** Joins chunks, since a small one takes hundreds of times its length in memory. */
+  /** Joins the chunks of an unread body. */
   override push(piece: Buffer | null): boolean {
     if (piece !== null && !this.readableFlowing) {
       this.#unread ??= new ByteBuffer();

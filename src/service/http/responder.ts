@@ -1,5 +1,5 @@
-// Turns every refusal and error into a reply, and writes replies. Promises: each request gets exactly one
-// response unless its client has gone; a bug is a 500 that reveals nothing; no error escapes.
+// Turns every refusal and error into a reply, and writes replies. Promises: a request gets one
+// response, unless its connection ends first; a bug is a 500 that reveals nothing; no error escapes.
 import { isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { Reply } from '../../gate/reply.ts';

@@ -30,7 +30,7 @@ export function resumeReading(socket: Socket): void {
 /** RFC 9112 §9.6 */
 export const CLOSE = ['Connection', 'close'];
 
-/** `more` are fields of this request alone. `isLast` closes the connection. */
+/** `more` are fields of this request alone. `closes` ends the connection. */
 export function writeReply(
   request: IncomingMessage,
   response: ServerResponse,

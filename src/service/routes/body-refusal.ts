@@ -1,4 +1,4 @@
-// Why a body is not read to its end: the listener found it invalid, or the client has left.
+// Why a body is not read to its end: it is invalid or late, or the client has left.
 import type { IncomingMessage } from 'node:http';
 import type { Refused } from '../../verify/base/refusal.ts';
 
@@ -15,7 +15,7 @@ export function onceRefused(request: IncomingMessage, stop: () => void) {
   readers.set(request, stop);
 }
 
-/** For the listener, which sees invalid bodies. */
+/** For the listener, which sees invalid and late bodies. */
 export function refuseBody(request: IncomingMessage, refused: Refused) {
   refusals.set(request, refused);
   readers.get(request)?.();

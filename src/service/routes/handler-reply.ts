@@ -96,7 +96,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
 
   for (const [name, value] of Object.entries(headers)) {
     const lowerName = name.toLowerCase();
-    if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${name} is not for a handler to set`);
+    if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} is not for a handler to set`);
     // Node would throw on writing, too late for a 500.
     if (!NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field cannot be sent');

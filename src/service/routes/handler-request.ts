@@ -1,4 +1,4 @@
-// A request as its handler sees it. Promises: it holds neither token nor proof, so no handler can log or
+// A request as its handler sees it. Promises: it shows neither token nor proof, so no handler can log or
 // forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../gate/traceparent.ts';

@@ -51,7 +51,7 @@ export function jsonText(body: unknown): string {
 
 function isSerializable(body: unknown) {
   if (!isJsonObject(body)) return Array.isArray(body);
-  // JSON would show private details, or single bytes.
+  // JSON would leak an error or list single bytes.
   if (body instanceof Error || ArrayBuffer.isView(body)) return false;
 
   const { toJSON, then, pipe } = body;

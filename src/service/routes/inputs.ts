@@ -4,13 +4,13 @@ import { isListOf } from '../../verify/base/encoding.ts';
 import { readBody } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
-/** How a route reads its query; `query` makes one. */
+/** How a route reads its query. Made by `query`. */
 export interface QueryInput<Output> {
   readonly input: 'query';
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** How a route reads its body; `json` makes one. */
+/** How a route reads its body. Made by `json`. */
 export interface BodyInput<Output> {
   readonly input: 'body';
   readonly limitBytes: number | undefined;

@@ -32,7 +32,8 @@ const mended = (path: string) =>
     .replace(/(.)\/$/, '$1');
 
 /** False for what looks like a wildcard or parameter. */
-const isPrefix = (path: string) => !/^[^/]|[*{}<>?#[\]]|\/:/.test(path) && pathSegments(path) !== undefined;
+const isPrefix = (path: string) =>
+  !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f]|\/:/.test(path) && pathSegments(path) !== undefined;
 
 /** Throws a `TypeError`, which names the `owner`, for anything but a prefix. */
 export function parsePrefix(owner: string, prefix: string) {
@@ -50,11 +51,11 @@ const FIXES: readonly (readonly [RegExp, string])[] = [
   [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
   [/[?#]/, 'the path alone: a query goes into query(), an optional part into a second route'],
   [/[:<>[\]{}]/, 'a parameter as {name}, which is a whole segment, and each name once'],
-  [/^/, 'at most a hundred segments, without dot segments and broken escapes'],
+  [/^/, 'at most a hundred segments, no dot segment, broken escape or control character'],
 ];
 
 export function patternProblem(pattern: string) {
-  if (typeof pattern !== 'string') return 'is not a path pattern; write a text such as /orders/{id}';
+  if (typeof pattern !== 'string') return 'is not a path pattern; write one such as /orders/{id}';
 
   const meant = mended(pattern);
   const [, other] = FIXES.find(([sign]) => sign.test(pattern)) ?? [];

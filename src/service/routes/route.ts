@@ -69,8 +69,13 @@ function requireAccess(owner: string, access: unknown) {
  */
 export const upstream = () => ({});
 
+const rules = new WeakSet<object>();
+
+/** In JavaScript, a rule may be anything, even a route. */
+export const isRule = (rule: unknown) => rules.has(Object(rule));
+
 /**
- * Adds an access to every path under a prefix such as `/api/admin`, whether or not it has a route. Other
+ * Adds an access to each path under a prefix, with or without a route, except the service's own. Other
  * rules and the route's own access still apply. Throws a `TypeError` for anything but a prefix and an access.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
@@ -78,7 +83,9 @@ export const upstream = () => ({});
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const owner = `under ${prefix}`;
   requireAccess(owner, access);
-  return { prefix: parsePrefix(owner, prefix), access };
+  const rule = { prefix: parsePrefix(owner, prefix), access };
+  rules.add(rule);
+  return rule;
 }
 
 /** For `runService` and `createService`. */

@@ -1,7 +1,14 @@
 // Path → routes and rules. Promises: overlapping routes prevent startup.
 import { pathSegments } from './segments.ts';
 import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
-import { routeProblems, type PathParameters, type PrefixRule, type Route, type Routes } from './route.ts';
+import {
+  isRule,
+  routeProblems,
+  type PathParameters,
+  type PrefixRule,
+  type Route,
+  type Routes,
+} from './route.ts';
 
 /** Shared between requests. */
 export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
@@ -17,7 +24,7 @@ export function createRouter(
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
 ) {
-  // The code that called may change its list.
+  // The application may change its list.
   const kept = rules.slice();
   const all = [...ownRoutes, ...routes];
   const parsed = all.map((route) => ({ route, segments: parsePattern(route.pattern) ?? [] }));
@@ -40,6 +47,7 @@ export function createRouter(
     };
   }
 
+  // For speed: a path that is spelled like a pattern is found at once.
   const found = new Map(all.map(({ pattern }) => [pattern, search(pattern)]));
   return (path: string) => found.get(path) ?? search(path);
 }
@@ -56,11 +64,10 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
   return [
     ...strange,
     ...problemsOfAll([...routes], ownPaths, isPolicy),
-    ...rules.flatMap((rule) => (Object(rule).prefix ? [] : NO_RULE)),
+    ...rules.flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
   ];
 }
 
-/** In JavaScript, rules may be anything, even routes. */
 const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {

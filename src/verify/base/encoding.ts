@@ -15,7 +15,7 @@ export function undefinedOn<Result>(expected: new () => Error, action: () => Res
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2). */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');
-  // Node ignores blanks, padding and spare bits: only canonical text survives the round trip.
+  // Node skips white space, padding and spare bits: only canonical text survives the round trip.
   return bytes.toString('base64url') === text ? bytes : undefined;
 }
 

@@ -1,4 +1,4 @@
-// The closed list of events for the log, and what may stand in their fields. Promises: no token fits, because
+// The closed list of events for the log, and what their fields may hold. Promises: no token fits, because
 // fields are numbers, booleans, words of closed lists or bounded Printables. Does not write: process/log.ts
 // does.
 import type { RefusalReason } from './refusal.ts';
@@ -115,7 +115,7 @@ export class UsageError extends TypeError {
     this.#sentence = printableSetting(sentence);
   }
 
-  /** Unlike `message`, nobody can change it. */
+  /** Unlike `message`, it cannot change. */
   static sentenceOf(error: Error) {
     return #sentence in error ? error.#sentence : undefined;
   }
@@ -140,22 +140,27 @@ export function describeBug(error: unknown): Fields {
 /** Source file or Node module, line, column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
-/** The lines below the message. */
-function callsIn(stack: string, message: string) {
-  const [name = ''] = /^[\w$.]+(?: \[\w+\])?: /.exec(stack) ?? [];
-  const head = name + message;
-  // When `message` is changed, the older one stays in the stack, and its lines could pass for frames.
-  const isWhole = name !== '' && message !== '' && stack.startsWith(`${head}\n`);
-  if (!isWhole && !/^\w*(?:Error|Exception)\n/.test(stack)) return [];
+/** Of an error without a message. */
+const BARE_HEAD = /^\w*(?:Error|Exception)(?: \[\w+\])?(?=\n)/;
 
-  const lines = stack.slice(isWhole ? head.length : 0).split('\n');
-  // More lines than V8's limit are text of a message.
-  return lines.filter((line) => /^ +at /.test(line)).slice(-Error.stackTraceLimit);
+/** The lines below the message. */
+function callsIn(error: Error) {
+  const stack = String(error.stack);
+  const [bare] = BARE_HEAD.exec(stack) ?? [];
+  // When `message` is changed, the older one stays in the stack, and its lines could pass for frames.
+  const isHead = (text?: string) => text && stack.startsWith(`${text}\n`);
+  const head = [String(error), bare].find(isHead);
+  if (!head) return [];
+
+  const lines = stack.slice(head.length).split('\n');
+  const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
+  // V8 limits frames; earlier lines are message text.
+  return lines.slice(first).slice(-Error.stackTraceLimit || Infinity);
 }
 
 /** Without names of functions, which may be made from data. Cuts long paths at the front. */
-function framesOf({ stack, message }: Error) {
-  return callsIn(String(stack), message)
+function framesOf(error: Error) {
+  return callsIn(error)
     .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))
     .filter((frame) => FRAME.test(frame))
     .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));

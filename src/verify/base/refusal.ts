@@ -3,8 +3,8 @@
 // does.
 
 /**
- * Kind (`error` in the body) → reason (for the log) → sentence. Where it is empty, none is sent, or the
- * guard's own.
+ * Kind (`error` in the body) → reason (for the log) → sentence. If it is empty, the guard has one, or
+ * none is sent.
  */
 export const SENTENCES = {
   unauthorized: {
@@ -30,23 +30,23 @@ export const SENTENCES = {
     'not-before-malformed': 'the start of validity (nbf) of the token is not a number',
     'not-yet-valid': 'the token is not valid yet',
     'issued-at-malformed': 'the time of issue (iat) of the token is not a number',
-    'subject-malformed': 'the subject (sub) of the token is missing, empty or not text',
+    'subject-malformed': 'the token has no subject (sub) that is a non-empty string',
     'token-use-refused': 'the use (token_use) of the token is not access',
     'payload-type-refused': 'the type (typ) in the token payload is not that of an access token',
     'event-token': 'the token is a security event or logout token (events)',
     'id-token': 'the token is an ID token, not an access token',
     'profile-required': 'the token is not an at+jwt token with client_id, iat and jti',
-    'claim-required': 'the token lacks a claim that this service requires',
-    'bound-token': 'the token is bound to a key and was presented as Bearer',
-    'not-bound': 'the token is not bound to a key (cnf.jkt) and was presented as DPoP',
+    'claim-required': 'the token lacks a claim that this API requires',
+    'bound-token': 'the token is bound (cnf) but was presented as Bearer',
+    'not-bound': 'the token is not bound to a key (cnf.jkt) but was presented as DPoP',
     'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
-    'key-mismatch': 'the token is bound to another key than that of the proof',
+    'key-mismatch': 'the token is bound to a key other than that of the proof',
   },
   /** 401, RFC 9449 §7.1 */
   invalid_dpop_proof: {
     'proof-missing': 'the request has no DPoP proof',
     'proof-malformed': 'the proof is not one JWS with canonical base64url and JSON objects',
-    'proof-type': 'the proof header does not say that it is of type dpop+jwt (typ)',
+    'proof-type': 'the type (typ) in the proof header is not dpop+jwt',
     'proof-algorithm': 'the proof is not signed with an accepted algorithm (alg)',
     'proof-critical': 'the proof header has crit or b64, which this API does not support',
     'proof-key': 'the proof has no public key (jwk) that fits its algorithm',

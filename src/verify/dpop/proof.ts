@@ -1,4 +1,4 @@
-// The checks on a DPoP proof (RFC 9449 §4.3), cheap ones first. Promises: the key's holder made the proof for
+// The checks on a DPoP proof (RFC 9449 §4.3), the nonce last. Promises: the key's holder made the proof for
 // this method, URI, time and token. Does not count DPoP fields (§4.3(1)) or check binding and replay:
 // credentials.ts and caller.ts do.
 import { hash } from 'node:crypto';
@@ -93,6 +93,7 @@ export function createProofVerifier(options: ProofOptions) {
     const thumbprint = thumbprintOfSigner(jws, header);
     if (thumbprint instanceof Refused) return thumbprint;
 
+    // Last, so that only a client with a good proof gets a nonce.
     const freshNonce = checkNonce(jws.payload.nonce, nowMillis);
     if (freshNonce instanceof Refused) return freshNonce;
 

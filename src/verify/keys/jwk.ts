@@ -13,7 +13,7 @@ import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 
-// Large keys make forgeries costly to refuse. Callers choose the keys of proofs.
+// Large keys make forgeries costly to refuse, and clients choose a proof's key.
 const MAX_SIGNING_BITS = 8192;
 const MAX_PROOF_BITS = 4096;
 const MAX_EXPONENT = 0xffff_ffff;
@@ -154,7 +154,7 @@ function checkRsa(
   maxBits: number,
 ) {
   const lastByte = Buffer.from(String(n), 'base64url').at(-1) ?? 0;
-  // RFC 7518 §3.3
+  // RFC 7518 §3.3. No product of two odd primes is even (RFC 8017 §3.1).
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';
 
   // RFC 8017 §3.1: with 1, any text would be its own signature. Stricter: at most 32 bits, for speed.

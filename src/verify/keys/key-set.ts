@@ -115,7 +115,7 @@ export function createKeySet(
   function fetchToAwait(isForUnknownKid: boolean) {
     if (fetchUnderWay !== undefined) return fetchUnderWay;
 
-    // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last failure, so
+    // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last error, so
     // that a hung provider gets a rest.
     const now = clock.monotonic();
     if (now - (isForUnknownKid ? lastForUnknownKid : failedAtMillis) < REQUEST_PAUSE_MILLIS) return undefined;

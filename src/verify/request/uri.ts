@@ -1,10 +1,10 @@
-// The URI of a request as its caller sees it, compared with a proof's `htu`. Trusts PUBLIC_URL, and
+// The URI of a request as its client sees it, compared with a proof's `htu`. Trusts PUBLIC_URL, and
 // X-Forwarded-* only with TRUST_PROXY. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3 make
 // them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 
-/** How callers reach the service. `publicUrl` has no trailing slash. */
+/** How clients reach the service. `publicUrl` has no trailing slash. */
 export interface UriOptions {
   readonly publicUrl: string | undefined;
   readonly trustProxy: boolean;

@@ -4,9 +4,9 @@
    with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
    it.
 
-   Shows: that both MCP SDKs, `oauth4webapi` and a page in Chromium, given only a URL, get from a 401 to a 200
-   against `oidc-provider`; the MCP server of [the documents](docs/for-mcp-and-agents.md#a-protected-mcp-server)
-   under attack, with both SDKs as clients that request one more scope when a tool needs it.
+   Shows: that both MCP SDKs, `oauth4webapi` and a page in Chromium get from a 401 to a 200 with only a URL; that
+   the MCP server of [the documents](docs/for-mcp-and-agents.md#a-protected-mcp-server) resists attacks; that both
+   SDKs step up for a tool.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';

@@ -44,7 +44,7 @@ export const ROWS: Readonly<Record<string, string>> = {
   logoutToken: 'a logout token with this audience',
   stolen: 'a token that is bound to a key, as a Bearer token without proof',
   proof: 'a proof (DPoP) that was used before',
-  fields: 'two `Authorization` fields, the first one good',
-  rotated: 'a token by a key that the provider has just published',
-  outage: 'a good token; the provider has been down since startup',
+  fields: 'two `Authorization` fields, the first one valid',
+  rotated: 'a token signed with a key that the provider has just published',
+  outage: 'a valid token; the provider has been down since startup',
 };

@@ -166,7 +166,7 @@ for (const [name, value] of [
 
 test('refuses an empty list of scopes, which would silently turn them off', () => {
   const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
-  assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more texts,/);
+  assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more strings,/);
 });
 
 test('refuses a resource with another origin than the public URL, and accepts one with another path', () => {

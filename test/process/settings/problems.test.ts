@@ -1,6 +1,8 @@
 /* What an operator reads when the service does not start (docs/settings.md): every problem at once, with its
    source and its remedy. */
 import { strict as assert } from 'node:assert';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileSettings } from '../../../src/profiles/settings.ts';
@@ -102,9 +104,17 @@ test('refuses a placeholder in CONFIG_FILE, even if there is a file of this name
   for (const files of [{}, { [file]: '' }]) {
     assert.match(
       onlyProblem({ environment: { CONFIG_FILE: file }, files }),
-      /^CONFIG_FILE \(environment\): .*\$\{X\}\.yml: holds "\$\{", which nothing replaces here; write the value$/,
+      /^CONFIG_FILE \(environment\): holds "\$\{", which nothing replaces here; write the value$/,
     );
   }
+});
+
+test('reads the file in CONFIG_FILE from a directory whose name looks like a placeholder', () => {
+  const directory = mkdtempSync(join(tmpdir(), '${x}'));
+  writeFileSync(join(directory, 'c.yml'), 'server:\n  port: 4000\n');
+  const { settings } = loadSettings({ ...REQUIRED, CONFIG_FILE: 'c.yml' }, directory);
+  rmSync(directory, { recursive: true });
+  assert.equal(settings.port, 4000);
 });
 
 for (const [what, dotEnv, line] of [

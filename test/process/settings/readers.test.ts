@@ -161,7 +161,7 @@ for (const [raw, value] of LISTS) {
 
 for (const raw of [1, true, NaN, null, [1], ['a', true], [null], ['a', null]]) {
   test(`refuses ${show(raw)} as a list of texts and says to quote what is not text`, () =>
-    refuses(words, raw, /^must be a list of 0 or more texts, .*; quote values that are not text$/));
+    refuses(words, raw, /^must be a list of 0 or more strings, .*; quote any other value$/));
 }
 
 for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
@@ -223,6 +223,7 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: string])[] = [
     ['a09+b-c.1://idp.test', 'a09+b-c.1://'],
     ['tcp://10.0.0.1:80', 'tcp://'],
     ['https:idp.test', 'https:'],
+    ['http:idp.test', 'http:'],
     ['http:/idp.test', 'http:/'],
     ['ftp:/idp.test', 'ftp:/'],
     ['https://user@idp.test/x y', 'https://'],
@@ -251,7 +252,7 @@ const HOST_FAULTS: readonly (readonly [value: string, reason: string])[] = [
     'user@idp test/x',
   ].map((value) => [value, 'has white space; remove it'] as const),
   ...['user@idp.test', 'user:word@idp.test', '@idp.test', 'idp.test@', 'user@idp.test/x'].map(
-    (value) => [value, 'has an "@"; remove it and what stands before it'] as const,
+    (value) => [value, 'has an "@"; remove it and all before it'] as const,
   ),
   ...[
     'idp.test:65536',
@@ -504,7 +505,7 @@ for (const value of [
 
 for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
   test(`refuses ${value} as an origin and says what to write`, () => {
-    assert.match(String(faultOf(origin, value)), /^must be an origin .*; no "\*" or last "\/"$/);
+    assert.match(String(faultOf(origin, value)), /^must be an origin .*; no "\*" or final "\/"$/);
   });
 }
 

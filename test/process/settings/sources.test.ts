@@ -236,9 +236,7 @@ test('takes little time to recognize a name that an orchestrator has set, howeve
 test('refuses files that are not UTF-8', () => {
   for (const name of ['.env', 'application.yml']) {
     const files = { [name]: Buffer.from('LOG_LEVEL=\xff', 'latin1') };
-    assert.ok(
-      onlyProblem({ environment: REQUIRED, files }).endsWith(`/${name}: is not UTF-8; save it as such`),
-    );
+    assert.ok(onlyProblem({ environment: REQUIRED, files }).endsWith(`/${name}: is not UTF-8; convert it`));
   }
 });
 

@@ -227,6 +227,10 @@ for (const [what, end] of [
     'a response that ends the connection',
     ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: true } as never, true),
   ],
+  [
+    'a response that does not keep the connection',
+    ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: false } as never),
+  ],
   ['the last request of a drain', ({ connection }) => connection.finishUp()],
 ] as readonly (readonly [string, (opened: ReturnType<typeof open>) => unknown])[]) {
   test(`reads nothing after ${what}, however far it is ahead [RFC 9112 §9.6]`, () => {

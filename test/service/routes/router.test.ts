@@ -184,11 +184,11 @@ test('accepts routes of several methods at one path, and finds each', () => {
   );
 });
 
-const A_TEXT = 'a text such as /orders/{id}';
+const A_TEXT = 'one such as /orders/{id}';
 const NO_WILDCARD = 'a route for each path, without wildcard, and {name} for a segment that varies';
 const PATH_ALONE = 'the path alone: a query goes into query(), an optional part into a second route';
 const PARAMETER = 'a parameter as {name}, which is a whole segment, and each name once';
-const SEGMENTS = 'at most a hundred segments, without dot segments and broken escapes';
+const SEGMENTS = 'at most a hundred segments, no dot segment, broken escape or control character';
 
 const noPattern = (fix: string) => `is not a path pattern; write ${fix}`;
 
@@ -203,7 +203,7 @@ for (const [fix, ...patterns] of [
   [PATH_ALONE, '/?', '/a?', '/#', '/a#', '/a?b={c}', '/:id?'],
   [PARAMETER, '/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/:x/{x}', '/{a/b}'],
   [PARAMETER, '/:', '/:a-b', '/a[id]', '/[', '/a[', '/]', '/a]', '/a<id>', '/<', '/a<', '/>', '/a>'],
-  [SEGMENTS, '/./api', '/..', '/%zz', '/a'.repeat(101)],
+  [SEGMENTS, '/./api', '/..', '/%zz', '/a'.repeat(101), '/a\0', '/a\tb', '/\x1f', '/\x7f'],
 ] as const) {
   for (const pattern of patterns) {
     test(`refuses "${pattern}" as a pattern, and says what to write`, () => {
@@ -275,6 +275,14 @@ for (const [what, routes, problems] of [
   ],
   ['a route among the rules', { routes: [], rules: [routeAt('/a')] }, [NO_RULE]],
   ['nothing among the rules', { routes: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
+  [
+    'a rule with a guard in place of its access',
+    { routes: [], rules: [{ prefix: ['a'], access: scope('a') }] },
+    [NO_RULE],
+  ],
+  ['a rule without an access', { routes: [], rules: [{ prefix: ['a'] }] }, [NO_RULE]],
+  ['a rule that nobody made', { routes: [], rules: [{ prefix: ['a'], access: authenticated }] }, [NO_RULE]],
+  ['a copy of a rule', { routes: [], rules: [{ ...under('/a', authenticated) }] }, [NO_RULE]],
   ['an access in place of rules', { routes: [], rules: authenticated }, NO_LISTS],
   [
     'a value that is no route, besides other faults',

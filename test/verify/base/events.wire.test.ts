@@ -1,6 +1,7 @@
 /* The log: its lines, its levels, and what must never be in one (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { createLog } from '../../../src/process/log.ts';
 import {
@@ -195,7 +196,7 @@ describe('the log', () => {
     }
   });
 
-  test('shows as a frame only a whole line that begins as one [docs/operations.md]', () => {
+  test('shows as a frame only a whole line, below the last line that is not a frame [docs/operations.md]', () => {
     const error = new RangeError('m');
     error.stack = [
       'RangeError: m',
@@ -205,7 +206,7 @@ describe('the log', () => {
       '    at d (<anonymous>)',
       '    at e (/e.js:1:1)',
     ].join('\n');
-    assert.deepEqual(describeBug(error).frames, ['/a.js:1:1', '/e.js:1:1']);
+    assert.deepEqual(describeBug(error).frames, ['/e.js:1:1']);
     const bare = new RangeError('');
     for (const head of ['', 'RangeError: ', 'one']) {
       bare.stack = `${head}\n    at a (/b.js:1:1)\n    at c (/d.js:1:1)`;
@@ -215,8 +216,54 @@ describe('the log', () => {
       bare.stack = `${head}\n    at a (/b.js:1:1)\n    at c (/d.js:1:1)`;
       assert.deepEqual(describeBug(bare).frames, ['/b.js:1:1', '/d.js:1:1'], head);
     }
-    const coded = Object.assign(new TypeError('m'), { stack: 'TypeError [ERR_A]: m\n    at a (/b.js:1:1)' });
-    assert.deepEqual(describeBug(coded).frames, ['/b.js:1:1']);
+  });
+
+  test('shows the frames of every kind of error that has not been changed', () => {
+    const named = (name: string, message?: string) => Object.assign(new Error(message), { name });
+    const kinds: (() => unknown)[] = [
+      () => AbortSignal.abort().throwIfAborted(),
+      () => new URL('x'),
+      () => assert.equal(1, 2),
+      () => assert.fail(''),
+      () => structuredClone(() => {}),
+      () => readFileSync('/nowhere'),
+      () => 'x'.repeat(-1),
+      () => {
+        throw new AggregateError([new Error('a')], 'm');
+      },
+      ...['NotFound', 'Validation Error', 'ÜberError'].flatMap((name) =>
+        [undefined, 'm'].map((message) => () => {
+          throw named(name, message);
+        }),
+      ),
+      // As of a library that computes its message.
+      () => {
+        throw Object.defineProperty(new Error(), 'message', { get: () => 'm' });
+      },
+    ];
+    for (const kind of kinds) {
+      assert.throws(kind, (error) => {
+        const { frames } = describeBug(error);
+        assert.ok(Array.isArray(frames) && frames.length > 0, String(error));
+        return true;
+      });
+    }
+  });
+
+  test('shows no frame of a cause that was written below the stack, nor without a limit of frames', () => {
+    const cause = new Error('one\n    at a (/eyJh.js:1:1)\nend');
+    const error = new Error('m');
+    error.stack += `\nCaused by: ${cause.stack}`;
+    assert.doesNotMatch(JSON.stringify(describeBug(error)), /eyJh/);
+    const cut = new Error('one\n    at a (/eyJh.js:1:1)\nend');
+    assert.match(cut.stack ?? '', /eyJh/);
+    cut.message = 'one';
+    assert.doesNotMatch(JSON.stringify(describeBug(cut)), /eyJh/);
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
+    const frames = [cut, new Error('m')].map((one) => describeBug(one).frames);
+    Error.stackTraceLimit = stackTraceLimit;
+    assert.deepEqual(frames, [[], []]);
   });
 
   test('shows as a frame only a source file or a Node module, with line and column [docs/operations.md]', () => {

@@ -76,8 +76,11 @@ test('throws a TypeError for a value that was sealed elsewhere', () =>
     message: 'this value was not sealed here',
   }));
 
+const lookAlikeOf = (genuine: object) =>
+  Object.assign(Object.create(Object.getPrototypeOf(genuine)), genuine);
+
 test('verifies no signature with a look-alike of a key', () => {
-  const lookAlike = Object.assign(Object.create(Object.getPrototypeOf(key)), factsOf(key));
+  const lookAlike = Object.assign(lookAlikeOf(key), factsOf(key));
   assert.throws(() => verifySignature(jws, lookAlike), TypeError);
 });
 
@@ -95,5 +98,13 @@ test('recognises only a caller that the sender check made', () => {
   assert.equal(isGenuine(caller), true);
   for (const make of [(of: object) => ({ ...of }), structuredClone, Object.create]) {
     assert.equal(isGenuine(make(caller) as Caller), false);
+  }
+  for (const other of [undefined, null, 1, 'caller', {}]) assert.equal(isGenuine(other), false);
+});
+
+test('makes no caller by the constructor of another without a verified token', () => {
+  const make = caller.constructor as new (token: unknown, ...rest: unknown[]) => Caller;
+  for (const given of [caller, {}, undefined, lookAlikeOf(token)]) {
+    assert.throws(() => new make(given, 'Bearer', 0), TypeError);
   }
 });

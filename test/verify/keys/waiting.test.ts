@@ -45,6 +45,23 @@ test('accepts a new key at first sight while the first fetch of all, begun befor
   assert.deepEqual([await request, fixture.fetches], ['found', 2]);
 });
 
+test('accepts a new key at first sight while a fetch that a lack of keys caused, begun before the rotation, is under way', async () => {
+  const fixture = new KeySetFixture();
+  await fixture.fail();
+  // After the fourth error, the next retry is over five seconds away.
+  for (let count = 1; count < 4; count += 1) {
+    fixture.clock.advance(fixture.clock.pending[0] ?? assert.fail());
+    await fixture.fail();
+  }
+  fixture.clock.advance(5 * SECOND);
+  const before = fixture.fetches;
+  const request = fixture.request('b');
+  assert.equal(fixture.fetches, before + 1);
+  await fixture.response(jwk('a'));
+  await fixture.response(...rotated);
+  assert.deepEqual([await request, fixture.fetches], ['found', before + 2]);
+});
+
 test('refuses a kid that is still unknown after one fetch of its own [A3]', async () => {
   const fixture = await aged();
   const request = fixture.request('b');
