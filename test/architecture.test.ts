@@ -14,8 +14,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_700,
-  createService: 29_450,
+  createGate: 22_750,
+  createService: 29_500,
   server: 33_950,
   'all of src': 49_200,
 };

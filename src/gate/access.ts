@@ -43,6 +43,8 @@ export function refusalOf(
 /** In JavaScript, it may be missing, or a guard. */
 export const isAccess = (access: unknown) => Object(access).admit !== undefined;
 
+const isGuard = (guard: unknown) => Object(guard).passes !== undefined;
+
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
 
 /**
@@ -83,12 +85,16 @@ export const authenticated: Access<Caller> = {
 
 /**
  * Callers whose valid access token passes every guard. Others get 403 (RFC 6750 §3.1), or 401 from
- * `recentLogin` (RFC 9470 §3). Throws a `TypeError` without a guard, and for more than one `recentLogin`.
+ * `recentLogin` (RFC 9470 §3). Throws a `TypeError` without guards, and for more than one `recentLogin`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
 export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
-  if (guards.length === 0) throw new TypeError('needs() has no guard; add one, or write authenticated');
+  if (guards.length === 0 || !guards.every(isGuard)) {
+    throw new TypeError(
+      'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+    );
+  }
   if (guards.filter(isLogin).length > 1) {
     throw new TypeError('needs() has more than one recentLogin; combine them');
   }

@@ -43,7 +43,7 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
 
 test('a check whose access has an invalid scope throws for the first one, before the gate is asked', async () => {
   const gate = await openGate();
-  const wrong = (name: string) => new TypeError(`${name}: not all of these are valid scopes`);
+  const wrong = (name: string) => new TypeError(`${name}: not all are valid scopes; pass each alone`);
   assert.throws(() => gate.check(requestWith(), needs(scope('a b'), scope('"'))), wrong('scope a b'));
   await assert.rejects(async () => gate.check(requestWith(), needs(scope('"'))), wrong('scope "'));
   gate.close();

@@ -239,7 +239,7 @@ for (const [guard, name, refusal] of [
 
 for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
   test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
-    const wrong = (name: string) => new TypeError(`${name}: not all of these are valid scopes`);
+    const wrong = (name: string) => new TypeError(`${name}: not all are valid scopes; pass each alone`);
     assert.throws(() => scope(word), wrong(`scope ${word}`));
     assert.throws(() => scope('good', word), wrong(`scope good ${word}`));
     assert.throws(() => anyScope(word), wrong(`any scope of ${word}`));
@@ -275,14 +275,16 @@ test('refuses a guard that demands nothing, such as one made from a missing sett
   assert.throws(() => claimEquals('org_id', absent), demandsNothing('claim org_id equals undefined'));
   assert.throws(() => claimIncludes('roles', none), demandsNothing('claim roles includes '));
   assert.throws(() => claimCheck('x', absent), demandsNothing('claims x'));
-  const wrong = (name: string) => new TypeError(`${name}: not all of these are valid scopes`);
+  const wrong = (name: string) => new TypeError(`${name}: not all are valid scopes; pass each alone`);
   assert.throws(() => scope(...none), wrong('scope '));
   assert.throws(() => scope('read', absent), wrong('scope read '));
 });
 
 test('refuses needs() without a guard, and says what to write', () => {
   const none = [] as unknown as readonly [never];
-  const wrong = new TypeError('needs() has no guard; add one, or write authenticated');
+  const wrong = new TypeError(
+    'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+  );
   assert.throws(() => needs(...none), wrong);
 });
 

@@ -1,6 +1,6 @@
 // Looks up settings in the environment and in files. Promises: an unknown name that may be a misspelt
 // safeguard is a problem; in the environment, which other programs share, a warning.
-import { find, noteUnknown, problemOf, type Entry } from './entry.ts';
+import { find, noteUnknown, problemOf } from './entry.ts';
 import { FIRST_ISSUER, issuersIn, type Lookup } from './load.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
@@ -9,6 +9,7 @@ import type { Names } from './table.ts';
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
 const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 
+// With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532).
 const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
 
 /** For `partner`, `IDP_DOMAIN` is `ISSUER_PARTNER_DOMAIN`, and `idp.domain` is `issuers.partner.domain`. */
@@ -29,15 +30,13 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
     const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
     const prefixes = names.join().match(PREFIXES) ?? [];
 
-    function isMeant(written: string) {
-      const name = written.toUpperCase();
-      return names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
-    }
-
     for (const entry of variables) {
+      const name = entry.name.toUpperCase();
+      const isMeant = names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
       const isWarning = entry.source === 'environment';
-      if (entry.name.includes('\n')) problems.push(problemOf(withoutSecret(entry, isMeant), TORN));
-      else if (isMeant(entry.name)) noteUnknown(entry, names, isWarning ? warnings : problems);
+      const isTorn = entry.name.includes('\n');
+      if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
+      else if (isMeant) noteUnknown(entry, names, isWarning ? warnings : problems);
     }
   }
 
@@ -63,13 +62,4 @@ export function createLookup({ variables, keys, lookedIn, problems, warnings }: 
       noteKeys();
     },
   };
-}
-
-/**
- * With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532). Keeps only the setting's
- * name from the last line.
- */
-function withoutSecret(entry: Entry, isMeant: (name: string) => boolean): Entry {
-  const [, last = ''] = /\n[ \t]*(?:export[ \t]+)?(\w+)\s*$/.exec(entry.name) ?? [];
-  return { ...entry, name: last !== '' && isMeant(last) ? last : 'a name of several lines' };
 }

@@ -23,7 +23,8 @@ export interface Schema<Output = unknown> {
 const MAX_ISSUES = 20;
 const MAX_TEXT_LENGTH = 200;
 
-const NO_SCHEMA = 'a schema must have "~standard" of version 1 with a function "validate"';
+const NO_SCHEMA =
+  'a schema must have "~standard" of version 1 with a function "validate"; options come second';
 
 export function requireSchema(schema: unknown) {
   const standard = Object(schema)['~standard'];

@@ -41,6 +41,6 @@ const over = doors.filter(({ tokens, bound }) => tokens > bound).map(({ name }) 
 
 if (over.length > 0) {
   console.log(
-    `\nnot yet within their bounds: ${over.join(', ')}; \`npm test architecture\` keeps them from growing`,
+    `\nabove the bounds that this project sets itself: ${over.join(', ')}; \`npm test architecture\` keeps them from growing`,
   );
 }

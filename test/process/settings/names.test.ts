@@ -223,30 +223,28 @@ for (const name of Object.keys(ORCHESTRATED)) {
 test('refuses a name of two lines in the environment, which Node 20 makes with --env-file [H2]', () => {
   for (const start of [' ', '\t', ' # a comment', '[section]']) {
     const environment = { ...REQUIRED, [`${start}\nIDP_DPOP_MODE`]: 'REQUIRED' };
-    assert.match(onlyProblem({ environment }), /^IDP_DPOP_MODE \(environment\): is not a setting; /);
+    assert.match(
+      onlyProblem({ environment }),
+      /^a name of several lines \(environment\): is not a setting; /,
+    );
   }
 });
 
-/** What Node 20 makes of a key over several lines with --env-file, and what is shown of it. */
-const TORN: readonly (readonly [name: string, shown: string])[] = [
-  ['U0VDUkVU\n-----END PRIVATE KEY-----\nIDP_DPOP_MODE', 'IDP_DPOP_MODE'],
-  ['U0VDUkVU\r\n-----END PRIVATE KEY-----"\r\nIDP_DOMIAN', 'IDP_DOMIAN'],
-  ['U0VDUkVU\n log_level ', 'log_level'],
-  ['U0VDUkVU\r\n\texport IDP_DOMIAN', 'IDP_DOMIAN'],
-  // Only the last line names the setting.
-  ['U0VDUkVU\nIDP_DOMIAN\nU0VDUkVU-', 'a name of several lines'],
-  // The name ends before the padding of the last line.
-  ['U0VDUkVUU0VDUkVU\nU0VDUkVU', 'a name of several lines'],
-  ['U0VDUkVUU0VDUkVU\nIDPU0VDUkVU', 'a name of several lines'],
-  ['U0VDUkVU\n', 'a name of several lines'],
+/** What Node 20 makes of a key over several lines with --env-file. */
+const TORN = [
+  'U0VDUkVU\n-----END PRIVATE KEY-----\nIDP_DPOP_MODE',
+  'U0VDUkVU\r\n-----END PRIVATE KEY-----"\r\nIDP_DOMAIN',
+  'U0VDUkVU\n log_level ',
+  'U0VDUkVUU0VDUkVU\nIDPU0VDUkVU',
+  'U0VDUkVU\n',
 ];
 
-for (const [name, shown] of TORN) {
+for (const name of TORN) {
   test(`shows nothing of the key in the joined name ${JSON.stringify(name)} [CWE-532]`, () => {
     const problem = onlyProblem({ environment: { ...REQUIRED, [name]: 'REQUIRED' } });
     assert.equal(
       problem,
-      `${shown} (environment): is not a setting; correct the lines above it, which became a part of its name`,
+      'a name of several lines (environment): is not a setting; correct the lines above it, which became a part of its name',
     );
   });
 }

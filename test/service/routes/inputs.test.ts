@@ -58,7 +58,9 @@ test('a body that an asynchronous schema refuses is body-refused', async () => {
   );
 });
 
-const NO_SCHEMA = new TypeError('a schema must have "~standard" of version 1 with a function "validate"');
+const NO_SCHEMA = new TypeError(
+  'a schema must have "~standard" of version 1 with a function "validate"; options come second',
+);
 
 test('json and query throw for something that is not a schema', () => {
   for (const schema of [null, {}, () => {}, 'text']) {

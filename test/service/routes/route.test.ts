@@ -190,16 +190,20 @@ test('a route has the method of its function, and its inputs', () => {
 });
 
 test('no route or rule is made of an invalid guard or input', () => {
-  const schema = 'a schema must have "~standard" of version 1 with a function "validate"';
+  const schema =
+    'a schema must have "~standard" of version 1 with a function "validate"; options come second';
   const limit = 'limitBytes must be a whole number from 1 to 16777216';
   for (const [message, make] of [
-    ['scope a b: not all of these are valid scopes', () => get('/x', needs(scope('a b')), never)],
-    ['scope a b: not all of these are valid scopes', () => under('/x', needs(scope('a b')))],
+    ['scope a b: not all are valid scopes; pass each alone', () => get('/x', needs(scope('a b')), never)],
+    ['scope a b: not all are valid scopes; pass each alone', () => under('/x', needs(scope('a b')))],
     [
       'claim é equals 1: has a character that a challenge cannot show',
       () => get('/x', needs(scope('a'), claimEquals('é', 1)), never),
     ],
-    ['any scope of : not all of these are valid scopes', () => post('/x', needs(anyScope('')), never)],
+    [
+      'any scope of : not all are valid scopes; pass each alone',
+      () => post('/x', needs(anyScope('')), never),
+    ],
     [schema, () => post('/x', open, query({} as never), json({} as never), never)],
     [schema, () => post('/x', open, json({} as never, { limitBytes: 0 }), never)],
     [limit, () => post('/x', open, json(undefined, { limitBytes: 0 }), never)],

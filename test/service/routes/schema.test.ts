@@ -175,7 +175,9 @@ for (const [what, schema] of [
   ['~standard of null', { '~standard': null }],
 ] as const) {
   test(`does not accept ${what} as a schema`, () => {
-    const wrong = new TypeError('a schema must have "~standard" of version 1 with a function "validate"');
+    const wrong = new TypeError(
+      'a schema must have "~standard" of version 1 with a function "validate"; options come second',
+    );
     assert.throws(() => requireSchema(schema), wrong);
   });
 }
