@@ -299,7 +299,10 @@ runService({ routes: [
   assert.throws(
     () => execFileSync(process.execPath, ['guard.mjs'], { cwd: directory, env, stdio: 'pipe' }),
     ({ status, stderr }) => {
-      assert.match(String(stderr), /^TypeError: scope read write: not all are valid scopes; pass each alone$/m);
+      assert.match(
+        String(stderr),
+        /^TypeError: scope read write: not all are valid scopes; pass each alone$/m,
+      );
       assert.match(String(stderr), /^ +at .*guard\.mjs:4:\d+$/m);
       return status === 1;
     },

@@ -84,7 +84,9 @@ test('a gate loads an option only if it is set [docs/settings.md]', BOUNDED, () 
       gate.close();
     }
   `;
-  const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
+  // Node 26 warns of `register`.
+  const flags = ['--no-warnings', '--import', import.meta.resolve('tsx')];
+  const words = [...flags, '--input-type=module', '--eval', script];
   const { stderr, status } = spawnSync(process.execPath, words, { encoding: 'utf8' });
   assert.equal(status, 0, stderr);
   const loaded = stderr.split('\n').map((line) => line.trim().split(' '));
