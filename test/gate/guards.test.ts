@@ -317,6 +317,16 @@ test('refuses a guard made from null, from a value that is no function, or from 
   }
 });
 
+test('refuses what is not a guard in needs(), such as the name of a scope or a function that was not called [H2]', () => {
+  const error = new TypeError(
+    'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+  );
+  for (const given of ['read', scope, undefined, null, {}, needs(scope('read'))]) {
+    assert.throws(() => needs(given as never), error);
+    assert.throws(() => needs(scope('read'), given as never), error);
+  }
+});
+
 test('refuses a text as a list of values, which would demand its letters [H2]', () => {
   const text = 'editor' as unknown as [string];
   assert.throws(() => claimIncludes('roles', text), TypeError);

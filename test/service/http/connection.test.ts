@@ -256,6 +256,16 @@ test('in a drain, ends with the next request if the last response has begun [RFC
   assert.equal(ask().response.shouldKeepAlive, false);
 });
 
+test('in a drain, reads nothing after the requests that have arrived together [RFC 9112 §9.6]', async () => {
+  const { socket, connection, ask, second } = openReading(1);
+  Object.assign(second.response, { headersSent: true });
+  connection.finishUp();
+  ask();
+  assert.equal(socket.isPaused, false);
+  await new Promise(setImmediate);
+  assert.equal(socket.isPaused, true);
+});
+
 test('in a drain, reads the rest of an arriving request, and ends with it or with one behind it [RFC 9112 §9.6]', () => {
   const { socket, connection, ask, second } = openReading(1);
   Object.assign(second.response, { req: { complete: false } });

@@ -433,6 +433,11 @@ for (const [fix, ...prefixes] of [
   }
 }
 
+for (const prefix of ['/a\0', '/a\tb', '/\x1f', '/\x7f']) {
+  test(`refuses ${JSON.stringify(prefix)} as a prefix, since no log or metric could show it`, () =>
+    assert.throws(() => under(prefix, authenticated), TypeError));
+}
+
 test('compares the prefix of a rule by its decoded segments [RFC 3986 §2.4]', () => {
   assert.deepEqual(under('/%61pi/a%2Fb', authenticated).prefix, ['api', 'a/b']);
   const { prefix } = under('/v1/items:batch/%2A/$a', authenticated);
