@@ -122,11 +122,11 @@ function holds(rule: string, found: Readonly<Record<string, readonly string[]>>)
 }
 
 describe('the layout', () => {
-  test('has only planned files, and those of profiles', () => {
+  test('has only the files that the plan lists, and those in profiles/', () => {
     assert.deepEqual([...order].sort(), files);
   });
 
-  test('imports only earlier files and inner rings, so without cycles', () => {
+  test('imports into each file only files that come before it in the order, so that there are no cycles', () => {
     let seen = 0;
 
     const isEarlier = (target: string, file: string) =>
@@ -143,7 +143,7 @@ describe('the layout', () => {
     holds('order', found);
   });
 
-  test('imports options only where a deployment is composed, in a door, and where routes are written', () => {
+  test('imports options only into files in options/, process/ and profiles/, gate.ts and gatehouse.ts', () => {
     const found = offences((text, file) =>
       importsOf(text)
         .map(({ from }) => posix.join(posix.dirname(file), from))
@@ -153,7 +153,7 @@ describe('the layout', () => {
     holds('options', found);
   });
 
-  test('imports only the granted modules of Node', () => {
+  test('imports into each file only the Node modules that are granted to it', () => {
     const isGranted = ({ from, isType }: Import, file: string) => {
       const grants = [...(GRANTS[file] ?? []), ...(GRANTS[folderOf(file)] ?? [])];
       return grants.includes(from) || (isType && grants.includes(`type ${from}`));
@@ -167,7 +167,7 @@ describe('the layout', () => {
     holds('grants', found);
   });
 
-  test('grants no module of Node that nobody imports', () => {
+  test('grants each Node module only to files that import it', () => {
     const isTaken = (granted: string, to: string) =>
       files
         .filter((file) => file === to || folderOf(file) === to)
@@ -180,7 +180,7 @@ describe('the layout', () => {
     holds('idle-grants', Object.fromEntries(idle.filter(([, some]) => some.length > 0)));
   });
 
-  test('has no index file, and no dynamic import or import for its effect', () => {
+  test('has no index file, no dynamic import and no side-effect import', () => {
     assert.deepEqual(
       files.filter((file) => /(^|\/)index\./.test(file)),
       [],
@@ -236,7 +236,7 @@ describe('the layout', () => {
     );
   });
 
-  test('has no stateful pattern [C11]', () => {
+  test('has no stateful regular expression [C11]', () => {
     const stateful = /\/[a-z]*[gy][a-z]*\)?\.(?:test|exec)\(/g;
     assert.deepEqual(
       offences((text) => text.match(stateful) ?? []),
@@ -244,7 +244,7 @@ describe('the layout', () => {
     );
   });
 
-  test('cites no document that is not here', () => {
+  test('cites only documents that exist', () => {
     const unnamed = /\bcontract\b|\bspecification\b|\bthe house\b/gi;
     const found = offences((text) => [...absent(text), ...(text.match(unnamed) ?? [])]);
     holds('citations', found);
@@ -265,7 +265,7 @@ describe('the page', () => {
   );
 
   for (const { name, ...door } of doorsOf(sources)) {
-    test(`loads no more tokens through the door ${name} than its bound`, () => {
+    test(`loads no more source tokens through the entry point ${name} than its limit`, () => {
       const { files, tokens } = closureOf(door, sources);
       const routes = files.some(isProfile) ? TOKENS_OF_ROUTES : 0;
       const most = Math.max(door.bound, OVER[name] ?? 0) - routes;
@@ -273,14 +273,14 @@ describe('the page', () => {
     });
   }
 
-  test('loads no listener, router, settings file or option through the door of the gate', () => {
+  test('loads no listener, router, settings file or option through the entry point of the gate', () => {
     const [door] = doorsOf(readSources()).filter(({ name }) => name === 'createGate');
     const { files } = closureOf(door!, readSources());
     const more = files.filter((file) => /^(?:service|options|profiles)\/|sources|load-settings/.test(file));
     assert.deepEqual([door!.entries, more], [['gate.ts'], []]);
   });
 
-  test('has no file above the bound of tokens', () => {
+  test('has no file with more source tokens than the limit', () => {
     const found = offences((_, file) => {
       const { tokens } = pages.get(file)!;
       return tokens > MOST_TOKENS_OF_A_FILE && !isProfile(file) ? [`${tokens} tokens`] : [];
@@ -288,7 +288,7 @@ describe('the page', () => {
     holds('size', found);
   });
 
-  test('has few lines above the bound of tokens', () => {
+  test('has only a few lines with more than the usual number of source tokens, and none above the limit', () => {
     const linesOver = (most: number, file: string) =>
       [...pages.get(file)!.tokensByLine]
         .filter(([, tokens]) => tokens > most)
@@ -317,7 +317,7 @@ describe('the tests and the tools', () => {
     .map((name) => `test/${name}`);
   const read = (name: string) => readFileSync(ROOT + name, 'utf8');
 
-  test('follow the layout of src, at any length', () => {
+  test('follow the layout rules of src, except those about size', () => {
     const found = names.map((name) => {
       const offences = readPage(read(name)).offences.filter(({ isSize }) => isSize !== true);
       return [name, offences.map(({ line, what }) => `line ${line}: ${what}`)] as const;
@@ -325,7 +325,7 @@ describe('the tests and the tools', () => {
     holds('tests', Object.fromEntries(found.filter(([, offences]) => offences.length > 0)));
   });
 
-  test('cite no document that is not here', () => {
+  test('cite only documents that exist', () => {
     const unnamed = /\b(?:contract|specification|THREATS) ?§?[A-G\d]/gi;
     const cited = (text: string) => [...absent(text), ...(text.match(unnamed) ?? [])];
     const found = names.map((name) => [name, cited(read(name))] as const);
@@ -334,7 +334,7 @@ describe('the tests and the tools', () => {
 });
 
 describe('what is installed', () => {
-  test('is no runtime dependency and exactly four development dependencies', () => {
+  test('includes no runtime dependency and exactly four development dependencies', () => {
     const { devDependencies, type, engines, ...others } = JSON.parse(
       readFileSync(`${ROOT}package.json`, 'utf8'),
     );
@@ -347,7 +347,7 @@ describe('what is installed', () => {
     assert.deepEqual([type, engines], ['module', { node: '>=20.12' }]);
   });
 
-  test('is nothing that a running service would need', () => {
+  test('includes only development packages, as the lock file marks them', () => {
     const { packages } = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8'));
     assert.deepEqual(
       Object.keys(packages).filter((path) => path !== '' && packages[path].dev !== true),
@@ -355,7 +355,7 @@ describe('what is installed', () => {
     );
   });
 
-  test('has only the expected files at its root', () => {
+  test('the repository has only the expected files at its root', () => {
     const found = readdirSync(ROOT).filter(
       (name) => !PASSING.includes(name) && !/\.(?:log|cpuprofile|tgz|cdx\.json)$/.test(name),
     );

@@ -27,7 +27,7 @@ for (const [source, tokens] of Object.entries(COUNTS)) {
     assert.equal(countTokens(source), tokens));
 }
 
-test('finds what a file loads, at once or later, but neither types nor modules of Node', () => {
+test('finds what a file loads, by static or dynamic imports, but neither types nor Node modules', () => {
   const source = `
 import { join } from 'node:path';
 import { a, type B } from './a.ts';
@@ -47,7 +47,7 @@ const i: import('./type.ts').I = require('./required.ts');
   ]);
 });
 
-test('follows each file once, and options only with options', () => {
+test('follows each file once, and the options only when asked to', () => {
   const sources = new Map([
     ['door.ts', "import { a } from './ring/a.ts';\nawait import('./options/b.ts');"],
     ['ring/a.ts', "import { d } from '../door.ts';"],
@@ -79,7 +79,7 @@ test('throws for a file that is not there', () =>
     message: 'loaded, but not there: src/b.ts',
   }));
 
-test('finds the doors of src, each with a larger closure than the one before', () => {
+test('finds the entry points of src, of which the first loads the fewest tokens and the last loads every file', () => {
   const sources = readSources();
   const closures = doorsOf(sources).map((door) => closureOf(door, sources));
   const [verify, gate, ...wider] = closures.map(({ tokens }) => tokens);

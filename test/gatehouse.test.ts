@@ -53,7 +53,7 @@ for (const { file, name, isType } of [...NAMES, ...TESTING]) {
   });
 }
 
-test('the door of the gate exports the same values as the package, by the same names', () => {
+test('the entry point of the gate exports only what the package exports, by the same names', () => {
   const statements = (door: string): readonly string[] => read(door).match(/\bfrom '\.\/.*';/g) ?? [];
   const all = statements('src/gatehouse.ts');
   assert.deepEqual(

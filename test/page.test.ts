@@ -84,7 +84,7 @@ for (const text of [
   test(`finds nothing in ${JSON.stringify(text).slice(0, 80)}`, () => assert.deepEqual(found(text), []));
 }
 
-test('counts the own tokens of a function, including inner functions of one or two lines', () => {
+test("counts a function's own tokens, including those of inner functions of one or two lines", () => {
   // The name and four signs; four tokens for each call.
   const tokensOf = (count: number) => 5 + 4 * count;
   const most = Math.floor((MOST_TOKENS_OF_A_FUNCTION - 5) / 4);

@@ -61,7 +61,7 @@ test('each action is pinned to a commit, with its version beside it, and everywh
   for (const [name, some] of commits) assert.equal(some.size, 1, name);
 });
 
-test('a job has no right but those that it needs', () => {
+test('a job has only the rights that it needs', () => {
   for (const [file, text] of Object.entries(texts)) assert.match(text, /^permissions: \{\}$/m, file);
 
   const rights = jobs.map(({ file, name, text }) => [
@@ -89,7 +89,7 @@ test('a job that may publish or write runs nothing of the repository, and no che
   }
 });
 
-test('changes of strangers run without secrets, and no script contains words that they choose', () => {
+test('changes of strangers run without secrets, and no script contains text that a stranger can choose', () => {
   for (const [file, text] of Object.entries(texts)) {
     assert.doesNotMatch(
       below(text, 'on', 0),
@@ -129,7 +129,7 @@ test('the workflow installs what .ci/run needs, since .ci/run may not install on
   );
 });
 
-test('a release is of a tag, and is tested, packed, compared and published in this order', () => {
+test('a release is made from a tag, and is tested, packed, compared and published in this order', () => {
   const { 'release.yml': release = '' } = texts;
   assert.equal(below(release, 'on', 0), "  push:\n    tags: ['v*']\n\n");
   const order = [

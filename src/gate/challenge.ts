@@ -47,7 +47,7 @@ export interface ChallengeOptions {
   readonly errorDetail: boolean;
   /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;
-  /** One field for all schemes: nginx passes on no second one. */
+  /** One field for all schemes: nginx drops a second one. */
   readonly joinsChallenges?: boolean;
 }
 
@@ -64,7 +64,7 @@ export function createRefusalReplies({
 
   /** A field for each accepted scheme (RFC 9110 §11.6.1). The error goes into that of the scheme used. */
   function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge has the demands.
+    // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge then has the demands.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
 

@@ -80,7 +80,7 @@ export const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all are valid scopes; pass each alone`);
+  if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all are scopes; pass each separately`);
 
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });

@@ -101,7 +101,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
-/** Probes do not count as refused, and have no line in the access log. */
+/** Probes do not count as refused. Successful ones have no line in the access log. */
 const isOfProbe = ({ route, request, reason, forwardedMethod }: RequestRecord) =>
   forwardedMethod === undefined &&
   !NO_REQUEST.includes(reason) &&

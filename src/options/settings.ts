@@ -62,7 +62,7 @@ export const resourceScope = matching(
 /** A web origin, spelled exactly as browsers send it. */
 export const origin = matching(
   /^https?:[^*]*$/,
-  'must be an origin as browsers send it: scheme, lower-case host, non-default port; no "*" or final "/"',
+  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or final "/"',
   (value) => URL.canParse(value) && new URL(value).origin === value,
 );
 

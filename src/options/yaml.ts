@@ -40,7 +40,7 @@ export function parseYaml(document: string, file: string): Entry[] {
   const root: Key = { prefix: '', indent: -1 };
   let open = root;
 
-  function readLine(line: string, source: string): void {
+  function readLine(line: string, source: string) {
     const [, start = '', text = ''] = /^( *(?:-(?= |$))?)(.*)/.exec(line) ?? [];
     const isItem = start.endsWith('-');
     // `start` counts the dash too: the items of a list may be indented like its key.
@@ -60,7 +60,7 @@ export function parseYaml(document: string, file: string): Entry[] {
     else readPair(text, source, start.length);
   }
 
-  function readPair(text: string, source: string, indent: number): void {
+  function readPair(text: string, source: string, indent: number) {
     const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(source, NO_PAIR);
     const key = readScalar(written, source);
     // YAML 1.2.2 §7.4.2 bounds a key.

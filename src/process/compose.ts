@@ -7,7 +7,7 @@ import { createReplies, type NameScopes, type OnError } from '../gate/replies.ts
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
-import { createKeyFetcher, type Connect } from '../verify/keys/fetch.ts';
+import { createKeyFetcher, withDeadline, type Connect } from '../verify/keys/fetch.ts';
 import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
 import type { BasicSettings, IssuerSettings } from './settings/load.ts';
@@ -83,7 +83,9 @@ function composeIssuers(
   if (fetchInstead !== undefined) log('signing keys not from the provider', {});
 
   return Object.entries(issuers).map(([name, issuer]) => {
-    const fetch = fetchInstead ? () => fetchInstead(issuer, name) : createKeyFetcher(issuer, connect);
+    const fetch = fetchInstead
+      ? withDeadline(() => fetchInstead(issuer, name))
+      : createKeyFetcher(issuer, connect);
     const keys = createKeySet(name, fetch, clock, log, metrics?.count, issuer.algorithms);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });

@@ -34,7 +34,7 @@ export interface Deployment {
   readonly name: string;
 }
 
-/** The files of options/ that are at work, without those that read `files`. */
+/** The files of options/ in use, except dot-env and yaml, which `files` shows. */
 const optionsIn = ({ settings }: Loaded, { isPolicy }: Routes) =>
   Object.entries({
     'proxy-tunnel': settings.proxy,

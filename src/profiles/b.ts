@@ -9,7 +9,7 @@ const hasPremium = claimCheck(
   (claim) => claim('subscription') === 'premium' && claim('verified') === true,
 );
 
-/** `orgId` is the organization whose members have access. */
+/** `orgId` is the organisation whose members have access. */
 // prettier-ignore
 export const routesB = (orgId: string): readonly Route[] => [
   get('/api/public',         open,                                                readPublic),

@@ -208,7 +208,7 @@ for (const { name, words, routes, port, signal } of cases) {
       assert.equal(headers.get('access-control-allow-origin'), null);
     });
 
-    test('gives a token to whoever asks the provider as shown', async () => {
+    test('shows a command that gets a token from its provider, valid for at least eleven hours', async () => {
       const line = linesOf(demo.output()).find(({ path }) => path === 'TOKEN_ENDPOINT');
       const { body } = await paste(demo.output(), line?.command ?? '');
       const token: string = JSON.parse(body).access_token;
@@ -217,7 +217,7 @@ for (const { name, words, routes, port, signal } of cases) {
       assert.ok(exp > Date.now() / 1000 + 11 * 3600, 'it lives for hours');
     });
 
-    test('lends its provider to the API of docs/your-own-api.md', async (context) => {
+    test('has a provider that the API of docs/your-own-api.md can use', async (context) => {
       const [example = ''] = samplesUnder('docs/your-own-api.md', 'Your own API', 'ts');
       const [start = ''] = samplesUnder('docs/your-own-api.md', 'Try it without a provider', 'sh');
       const calls = samplesUnder('docs/your-own-api.md', 'Try it without a provider', 'sh')
@@ -300,7 +300,9 @@ for (const { name, words, routes, port, signal } of cases) {
 }
 
 test(
-  named('in the demo of replicas, only one of three accepts a proof used at all at once [RFC 9449 §11.1]'),
+  named(
+    'in the demo of replicas, only one of three accepts a proof that is sent to all of them at once [RFC 9449 §11.1]',
+  ),
   { timeout: 120_000, skip: NO_STORE !== undefined },
   async (context) => {
     const demo = startDemo(['replicas']);

@@ -301,7 +301,7 @@ const figures: Block = () => {
   );
   const millis = Math.round(ours('start').value);
   return `no token ${none}, a token seen before ${seen}, a \`POST\` through a schema ${post},
-a new token ${ratio('floor-micros')} times plain \`node:http\` that verifies one RS256 signature. Startup, with keys, takes ${millis} ms.
+a new token ${ratio('floor-micros')} relative to \`node:http\` that verifies one RS256 signature. Startup, with keys, takes ${millis} ms.
 `;
 };
 

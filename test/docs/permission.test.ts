@@ -85,7 +85,7 @@ test('a CONFIG_FILE that the permission model does not grant is a problem [docs/
   assert.ok(errors().includes(`configuration: ${problem}`), errors());
 });
 
-test('the flags of docs/operations.md grant nothing else', () => {
+test('the flags of docs/operations.md grant no writing, no child processes, no workers and no other files', () => {
   const asked = ["'fs.write'", "'child'", "'worker'", "'fs.read', '/etc/hosts'"];
   const has = asked.map((what) => `process.permission.has(${what})`).join();
   const script = `console.log(JSON.stringify([${has}]))`;

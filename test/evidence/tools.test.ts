@@ -24,7 +24,7 @@ test('each tool says what it shows, how long it takes and what it needs', () => 
   );
 });
 
-test('packages are installed for each tool that imports one or says that it needs them', () => {
+test('every tool that imports a package is listed as needing packages', () => {
   const { dependencies } = JSON.parse(readFileSync(new URL('package.json', HERE), 'utf8'));
 
   const importing = tools.filter((name) =>
@@ -75,7 +75,7 @@ for (const { name, changes } of SHORTCUTS) {
   });
 }
 
-test('every test that a variant breaks exists', () => {
+test('every test that is listed as broken by a variant exists', () => {
   const texts = readdirSync(new URL('..', HERE), { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
     .map((file) => readFileSync(new URL(`../${file}`, HERE), 'utf8'));

@@ -53,7 +53,7 @@ const mixedUp = ({ provider, partner }: TwoProviders): Shot[] => [
 ];
 
 describe('the process in front of two providers', { timeout: 120_000 }, () => {
-  test('answers 10,000 interleaved and pipelined requests of two issuers, and crosses none', async (t) => {
+  test('answers 10,000 interleaved and pipelined requests of two issuers, and mixes up none', async (t) => {
     const fixture = await open(t);
     await fixture.service.logged('signing keys loaded', 2);
     const expected = new Map([...callersOf(fixture.provider, 100), ...callersOf(fixture.partner, 100)]);

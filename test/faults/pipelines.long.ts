@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { pour } from './pipelines.ts';
 
 test(
-  'loses and crosses no response on connections that are half-closed, closed, broken, slowed, destroyed and cut',
+  'loses no response and mixes up none on connections that are half-closed, closed, broken, slowed, destroyed and cut',
   { timeout: 120_000 },
   async (t) => {
     const { responses, ends } = await pour(t, 1, 30_000);

@@ -34,7 +34,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('listens but is not ready when its provider is down, and is ready once it is not', async (t) => {
+  test('listens but is not ready while its provider is down, and is ready once the provider is up', async (t) => {
     const fixture = await openFixture(t, { isDown: true });
     const { provider, service } = fixture;
     await service.logged('signing keys could not be fetched');

@@ -14,7 +14,7 @@ for (const [balancer, delaySeconds] of [
 ] as const) {
   const { name, missing } = balancer;
   test(
-    withReason(`loses no GET and no POST, and does none twice, in a rollout behind ${name}`, missing),
+    withReason(`loses no GET and no POST, and processes no POST twice, in a rollout behind ${name}`, missing),
     { timeout: 120_000, skip: missing !== undefined },
     async (t) => {
       const { tally, taken, codes } = await rollOut(t, {

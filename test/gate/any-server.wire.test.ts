@@ -56,7 +56,7 @@ for (const path of [
   '/x\\..\\orders',
   '/x/%2e%2e\\orders',
 ]) {
-  test(`the gate refuses ${path} in a request that keeps its url as sent, under every access [RFC 3986 §5.2.4]`, async (t) => {
+  test(`the gate refuses the path ${path}, whatever the access, when the request object has the URL as it was sent [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate(t);
     for (const each of [access, open]) {
       const headers = Object.entries(issuer.bearer(READER));
@@ -81,7 +81,7 @@ test('the gate reads the scheme of a Request in any letter case, and leaves out 
   assert.equal((await gate.check(target, access)).refusal, undefined);
 });
 
-test('the gate refuses a request that may have lost fields under every access', async (t) => {
+test('the gate refuses a request that may have lost header fields, whatever the access', async (t) => {
   const gate = await openGate(t);
   const rawHeaders = Array.from({ length: 1_000 }, (_, index) => [`A${index}`, '']).flat();
   for (const each of [open, optional, authenticated]) {
@@ -90,7 +90,7 @@ test('the gate refuses a request that may have lost fields under every access', 
   }
 });
 
-test('the gate treats two origins as unlisted', async (t) => {
+test('the gate treats a request with two Origin fields as one from an unlisted origin', async (t) => {
   const origin = 'https://app.test';
   const gate = await openGate(t, { corsAllowedOrigins: [origin] });
 
@@ -103,7 +103,7 @@ test('the gate treats two origins as unlisted', async (t) => {
   assert.equal(repeated.has('access-control-allow-origin'), false);
 });
 
-test('authorize looks at the caller before the access', async (t) => {
+test('authorize reports a value that is no Caller before an invalid access', async (t) => {
   const gate = await openGate(t);
   const error = new TypeError('authorize needs a verified Caller');
   assert.throws(() => gate.authorize({} as Caller, {} as never), error);
@@ -301,7 +301,7 @@ for (const thrown of [new Error('a bug'), undefined, null, 0]) {
   });
 }
 
-test('authorize throws for a caller that no check in this process made, and for open', async (t) => {
+test('authorize throws for a caller that no check in this process made, and for the access open', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -326,7 +326,7 @@ test('authorize throws for a caller that no check in this process made, and for 
   });
 });
 
-test('authorize checks the caller before the access', async (t) => {
+test('authorize reports a copied caller before an invalid access, or open', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   for (const given of [undefined, {}, scope('read:orders'), open]) {
     assert.throws(() => gate.authorize({ ...caller } as Caller, given as never), {
@@ -353,7 +353,7 @@ test('the challenge for a tool also names the base scope, and without a token it
   assert.deepEqual([refusal?.status, named(refusal)], [403, 'read:orders write:orders']);
 });
 
-test('a base access of any of the scopes names all of them to a stranger, and each of them passes [RFC 6750 §3]', async (t) => {
+test('a base access that needs any one of several scopes names them all in its challenge, and a token with any one of them passes [RFC 6750 §3]', async (t) => {
   const gate = await openGate(t, { resourceUrl: 'https://api.test/mcp' });
   const base = needs(anyScope('read:orders', 'write:orders'));
   assert.equal(named((await gate.check(requestWith(), base)).refusal), 'read:orders write:orders');
@@ -364,7 +364,7 @@ test('a base access of any of the scopes names all of them to a stranger, and ea
   }
 });
 
-test('a guard that throws is a bug in authorize as in check', async (t) => {
+test('authorize refuses with 500 if the only guard of an access throws', async (t) => {
   const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
   const faulty = needs(
     claimCheck('is good', () => {

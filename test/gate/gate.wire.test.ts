@@ -41,9 +41,9 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-test('a check whose access has an invalid scope throws for the first one, before the gate is asked', async () => {
+test('an access with invalid scopes throws for the first of them, before the gate is called', async () => {
   const gate = await openGate();
-  const wrong = (name: string) => new TypeError(`${name}: not all are valid scopes; pass each alone`);
+  const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
   assert.throws(() => gate.check(requestWith(), needs(scope('a b'), scope('"'))), wrong('scope a b'));
   await assert.rejects(async () => gate.check(requestWith(), needs(scope('"'))), wrong('scope "'));
   gate.close();
@@ -217,7 +217,7 @@ test('at most a thousand requests wait for the keys of an issuer at each gate [�
   for (const gate of gates) gate.close();
 });
 
-test('the gate refuses settings with every problem at once', async () => {
+test('the gate refuses invalid settings, and reports every problem at once', async () => {
   const settings = { domain: 'https://idp.test', audience: '', port: -1 };
   await assert.rejects(createGate(settings, issuer), ({ problems }: { problems: readonly string[] }) => {
     assert.deepEqual(
@@ -241,7 +241,7 @@ test('the refusals of the gate name the metadata and the scopes of its access [R
   );
 });
 
-test('a 403 of the gate names every scope of its access, as one of the service does [RFC 6750 §3]', async () => {
+test('a 403 from the gate names every scope of its access [RFC 6750 §3]', async () => {
   const gate = await openGate(FOUND);
   const both = needs(scope('read:orders'), scope('pay'));
   const request = requestWith(...bearer({ scope: 'read:orders' }));
@@ -270,7 +270,7 @@ test('the gate serves the metadata itself, to every origin [RFC 9728 §3.1]', as
   assert.equal((await fetch(`${url}/mcp`, { headers: issuer.bearer(READER) })).status, 200);
 });
 
-test('the gate describes the response to a preflight of the metadata as a Fetch Response accepts it [RFC 9728 §3.1]', async () => {
+test('the gate answers a preflight of the metadata in a form that new Response() accepts [RFC 9728 §3.1]', async () => {
   const gate = await openGate(FOUND);
   const asking = requestWith('Origin', 'https://app.test', 'Access-Control-Request-Method', 'GET');
   const verdict = await gate.check({ ...asking, method: 'OPTIONS', url: METADATA }, access);
@@ -295,7 +295,7 @@ test('the gate reads inherited settings like own ones [H2]', async () => {
 const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
 
 for (const url of DOTS) {
-  test(`the gate refuses ${url} under every access, since a server may route dot segments that the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
+  test(`the gate refuses ${url}, whatever the access, since a server may route dot segments that the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate({ dpopMode: 'ALLOWED' });
     t.after(gate.close);
     for (const asked of [open, optional, access]) {
@@ -335,7 +335,7 @@ test('the gate refuses HTTP/2, in which :authority and Host can disagree [RFC 91
   assert.ok(!verdict.refusal);
 });
 
-test('the gate accepts only a request of HTTP/1.0 without Host [RFC 9112 §3.2]', async (t) => {
+test('the gate accepts a request without Host only if it is HTTP/1.0 [RFC 9112 §3.2]', async (t) => {
   const gate = await openGate();
   t.after(gate.close);
   const request = { method: 'GET', url: '/', rawHeaders: bearer(READER) };
@@ -392,7 +392,7 @@ for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] a
   });
 }
 
-test('a test issuer signs only with the six algorithms', () => {
+test('a test issuer signs only with the six supported algorithms', () => {
   for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '', ['RS256']]) {
     assert.throws(() => createTestIssuer({ algorithm: algorithm as never }), {
       name: 'TypeError',
@@ -401,7 +401,7 @@ test('a test issuer signs only with the six algorithms', () => {
   }
 });
 
-test('the challenges and the metadata name the algorithms of proofs that are set, in their order [RFC 9449 §7.1]', async (t) => {
+test('the challenges and the metadata name the configured proof algorithms, in their order [RFC 9449 §7.1]', async (t) => {
   const dpopAlgorithms = ['EdDSA', 'ES256'] as const;
   const gate = await openGate({ dpopMode: 'REQUIRED', dpopAlgorithms, resourceUrl: 'https://api.test' });
   t.after(gate.close);

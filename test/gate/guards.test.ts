@@ -82,7 +82,7 @@ check('a guard of any of two scopes', anyScope('read:users', 'write:users'), {
   ],
 });
 
-check('a guard of a text claim', claimEquals('org', 'a1'), {
+check('a guard of a string claim', claimEquals('org', 'a1'), {
   held: [{ org: 'a1' }],
   missing: [
     {},
@@ -180,7 +180,7 @@ for (const [what, guard] of [
   ['claim includes', claimIncludes('org', ['a1'])],
   ['claim check', claimCheck('org is a1', (claim) => claim('org') === 'a1')],
 ] as const) {
-  test(`${what} reads the namespaced claim, even null, and else the plain one [docs/settings.md IDP_CLAIM_NAMESPACE]`, () => {
+  test(`${what} reads the namespaced claim, even if it is null, and otherwise the plain one [docs/settings.md IDP_CLAIM_NAMESPACE]`, () => {
     assert.equal(passes(guard, { org: 'a1' }, NAMESPACE), true);
     assert.equal(passes(guard, { 'https://ns.example/org': 'a1' }, NAMESPACE), true);
     assert.equal(passes(guard, { org: 'x', 'https://ns.example/org': 'a1' }, NAMESPACE), true);
@@ -239,7 +239,7 @@ for (const [guard, name, refusal] of [
 
 for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
   test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
-    const wrong = (name: string) => new TypeError(`${name}: not all are valid scopes; pass each alone`);
+    const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
     assert.throws(() => scope(word), wrong(`scope ${word}`));
     assert.throws(() => scope('good', word), wrong(`scope good ${word}`));
     assert.throws(() => anyScope(word), wrong(`any scope of ${word}`));
@@ -275,7 +275,7 @@ test('refuses a guard that demands nothing, such as one made from a missing sett
   assert.throws(() => claimEquals('org_id', absent), demandsNothing('claim org_id equals undefined'));
   assert.throws(() => claimIncludes('roles', none), demandsNothing('claim roles includes '));
   assert.throws(() => claimCheck('x', absent), demandsNothing('claims x'));
-  const wrong = (name: string) => new TypeError(`${name}: not all are valid scopes; pass each alone`);
+  const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
   assert.throws(() => scope(...none), wrong('scope '));
   assert.throws(() => scope('read', absent), wrong('scope read '));
 });
@@ -288,12 +288,12 @@ test('refuses needs() without a guard, and says what to write', () => {
   assert.throws(() => needs(...none), wrong);
 });
 
-test('says first that a guard demands nothing, since another name would not help [H2]', () => {
+test('reports that a guard demands nothing before it reports an invalid claim name [H2]', () => {
   const absent = undefined as never;
   assert.throws(() => claimEquals('é', absent), demandsNothing('claim é equals undefined'));
 });
 
-test('accepts false, 0 and an empty text as demanded values', () => {
+test('accepts false, 0 and an empty string as demanded values', () => {
   for (const expected of [false, 0, '']) {
     const guard = claimEquals('blocked', expected);
     assert.deepEqual(
@@ -303,7 +303,7 @@ test('accepts false, 0 and an empty text as demanded values', () => {
   }
 });
 
-test('refuses a guard made from null, from a value that is no function, or from one that tokens use for missing data, such as an empty text [H2]', () => {
+test('refuses a guard made from null, from a value that is no function, or from one that tokens use for missing data, such as an empty string [H2]', () => {
   const nothing = null as never;
   for (const [name, make] of [
     ['claim org_id equals null', () => claimEquals('org_id', nothing)],
@@ -327,7 +327,7 @@ test('refuses what is not a guard in needs(), such as the name of a scope or a f
   }
 });
 
-test('refuses a text as a list of values, which would demand its letters [H2]', () => {
+test('refuses a string as a list of values, which would be taken as a list of its characters [H2]', () => {
   const text = 'editor' as unknown as [string];
   assert.throws(() => claimIncludes('roles', text), TypeError);
 });
@@ -348,7 +348,7 @@ test('admits nobody by a guard that returns a promise [H2]', () => {
   assert.equal(refusalOf([{ access: needs(scope('read')) }], caller, true), undefined);
 });
 
-test('names the guard that cannot be shown in a challenge', () => {
+test('names a guard that a challenge cannot show in the error that refuses it', () => {
   const wrong = new TypeError('claim é equals x: has a character that a challenge cannot show');
   assert.throws(() => claimEquals('é', 'x'), wrong);
 });

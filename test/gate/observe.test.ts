@@ -62,7 +62,7 @@ test('logs how long a request took, in milliseconds to the microsecond', () => {
   assert.equal(logged()[0]?.durationMillis, 1.235);
 });
 
-test('counts how long a request took, in seconds, and reads no clock if nobody needs it', () => {
+test('measures how long a request took, in seconds, and reads no clock if nobody needs the time', () => {
   const clock = new TestClock(0);
   const metrics = createMetrics('x');
   const { noteArrival, observe } = createObserver({ clock, log: () => {}, metrics }, false);

@@ -95,7 +95,7 @@ for (const [what, demands] of [
   ['an acr with a quote', { acr: ['a"b'] }],
   ['an acr with a backslash', { acr: ['a\\b'] }],
   ['an acr beyond ASCII', { acr: ['é'] }],
-  ['a text for acr', { acr: 'mfa' }],
+  ['a string for acr', { acr: 'mfa' }],
   ['null for acr', { acr: null, maxAgeSeconds: 300 }],
   ['an age below 0', { maxAgeSeconds: -1 }],
   ['half a second', { maxAgeSeconds: 0.5 }],
@@ -103,7 +103,7 @@ for (const [what, demands] of [
   ['an age without end', { maxAgeSeconds: Infinity }],
   ['an age of 16 digits', { maxAgeSeconds: 1e15 }],
   ['an age beyond whole numbers', { maxAgeSeconds: 1e21 }],
-  ['a text for an age', { maxAgeSeconds: '300' }],
+  ['a string for an age', { maxAgeSeconds: '300' }],
   ['null for an age', { acr: ['mfa'], maxAgeSeconds: null }],
   ['an age by another name', { acr: ['mfa'], maxAge: 300 }],
 ] as const) {
@@ -184,7 +184,7 @@ for (const [what, environment, path, expected] of [
   });
 }
 
-test('the login is checked last, wherever it stands: a caller who lacks a scope or a claim gets that refusal [RFC 9470]', async (t) => {
+test('the login is checked last, whatever the order of the guards: a caller who lacks a scope or a claim gets that refusal [RFC 9470]', async (t) => {
   const app = await serve(t);
   for (const [path, claims, status] of [
     ['/first', {}, 403],

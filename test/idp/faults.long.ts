@@ -122,13 +122,13 @@ test('sends an empty key set when told to', async () => {
   assert.equal(String((await keySetUnder('empty-keys')).body), '{"keys":[]}');
 });
 
-test('sends 10 MB without a length when too large', async () => {
+test('sends 10 MB without a Content-Length when the fault is too-large', async () => {
   const { headers, body } = await keySetUnder('too-large');
   assert.deepEqual([headers['content-length'], body.length], [undefined, 10_000_000]);
   assert.doesNotThrow(() => JSON.parse(String(body)));
 });
 
-test('sends 100,000 keys, the real one first, when told to send many', async () => {
+test('sends 100,000 keys, the real one first, when the fault is many-keys', async () => {
   const { keys } = JSON.parse(String((await keySetUnder('many-keys')).body)) as { keys: { kid?: string }[] };
   assert.deepEqual([keys.length, keys[0]?.kid], [100_000, provider.signingKey.kid]);
 });

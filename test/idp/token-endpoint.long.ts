@@ -59,7 +59,7 @@ test('grants only the requested scopes when some are requested', async () => {
   assert.equal(claimsOf(response)['scope'], 'write:messages');
 });
 
-test('leaves scope and subject to their defaults when the client has neither', async () => {
+test('sends no scope and a default subject when the client has neither', async () => {
   const response = await fetchJson(tokenUrl(), post({ ...good, client_id: 'plain' }));
   assert.equal('scope' in response, false);
   assert.equal(claimsOf(response)['sub'], 'plain@clients');
@@ -69,13 +69,13 @@ for (const [client_id, seconds] of [
   ['half-hour', 1800],
   ['expired', 0],
 ] as const) {
-  test(`says how long a token lives whose client sets its exp: ${client_id} [RFC 6749 §5.1]`, async () => {
+  test(`states the lifetime of a token even if its client sets exp: ${client_id} [RFC 6749 §5.1]`, async () => {
     const response = await fetchJson(tokenUrl(), post({ ...good, client_id }));
     assert.equal(response['expires_in'], seconds);
   });
 }
 
-test('ignores a parameter when it does not know it [RFC 6749 §3.2]', async () => {
+test('ignores an unknown parameter [RFC 6749 §3.2]', async () => {
   assert.equal((await fetchWhole(tokenUrl(), post({ ...good, extra: true }))).status, 200);
 });
 

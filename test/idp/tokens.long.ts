@@ -56,7 +56,7 @@ test('refuses to guess an algorithm when the header names none that it knows', (
   assert.throws(() => signJws({ alg: 'none' }, {}, rsa.privateKey), /no signer for alg "none"/);
 });
 
-test('does not change texts and bytes in a raw token', () => {
+test('does not change strings and bytes in a raw token', () => {
   const token = rawJws('{"alg":"none" ', Buffer.from([0xff]), () => Buffer.alloc(0));
   assert.equal(token, `${Buffer.from('{"alg":"none" ').toString('base64url')}._w.`);
 });

@@ -79,7 +79,7 @@ for (const [what, path, status, init] of [
     }
   });
 
-  test(`only sends Vary: Origin when the origin is missing or not listed: ${what} [docs/requests.md]`, async () => {
+  test(`sends no cross-origin field but Vary: Origin when the origin is missing or not listed: ${what} [docs/requests.md]`, async () => {
     for (const origin of [undefined, 'https://evil.example']) {
       const response = await asked(origin);
       assert.equal(response.status, status);
@@ -100,7 +100,7 @@ test('lets a listed origin read the 503 while no keys are available', async (t) 
   assert.deepEqual(decisive(response), granted(APP));
 });
 
-test('sends Vary: Origin and lets a listed origin read when an expectation is refused [docs/requests.md]', async () => {
+test('sends Vary: Origin and lets a listed origin read the refusal of an expectation [docs/requests.md]', async () => {
   const response = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
   assert.equal(response.status, 417);
   assert.deepEqual(decisive(response), granted(APP));
@@ -145,7 +145,7 @@ for (const origin of STRANGERS) {
   });
 }
 
-test('treats two origins as unlisted [docs/requests.md]', async () => {
+test('treats a request with two Origin fields as one from an unlisted origin [docs/requests.md]', async () => {
   const headers = { Origin: [APP, APP], 'Access-Control-Request-Method': 'GET' };
   for (const method of ['GET', 'OPTIONS']) {
     const response = await service.ask('/api/public', { method, headers });
@@ -216,7 +216,7 @@ for (const [what, headers] of [
   });
 }
 
-test('does not treat another method with the fields of a preflight as one', async () => {
+test('does not treat a GET or POST with the fields of a preflight as a preflight', async () => {
   const headers = { Origin: APP, 'Access-Control-Request-Method': 'GET' };
   assert.equal((await service.ask('/api/private', { headers })).status, 401);
   assert.equal((await service.ask('/api/private', { method: 'POST', headers })).status, 405);

@@ -73,7 +73,7 @@ describe('a policy in the folder of the image', { timeout: 60_000 }, () => {
     assert.equal(run('policy.mjs', ['--probe'], { ...DOWN, PORT: String(service.port) }).status, 1);
   });
 
-  test('does not start with a handler, nor a service with upstream; each problem names its route', () => {
+  test('a policy with a handler does not start, nor does a service with upstream, and each problem names its route', () => {
     writeFileSync(join(directory, 'wrong.mjs'), POLICY.replace('open, upstream', 'open, () => ({})'));
     writeFileSync(join(directory, 'service.mjs'), POLICY.replaceAll('runForwardAuth', 'runService'));
     const policy = run('wrong.mjs', [], DOWN);

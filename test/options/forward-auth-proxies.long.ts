@@ -110,7 +110,7 @@ for (const proxy of PROXIES) {
       }
     });
 
-    test('a proof is for the URL of the client, and is used up', async () => {
+    test('a proof is for the URL that the client requests, and is accepted once', async () => {
       const fields = bound('GET', URL, READ);
       assert.equal((await ask('GET /orders/7?page=2', fields)).status, 200);
       const again = await ask('GET /orders/7', fields);
@@ -154,7 +154,7 @@ for (const proxy of PROXIES) {
       each.replace('-', '.'),
     ];
 
-    test('a client that sends every field of ours itself, in any spelling, gains nothing [I1]', async () => {
+    test('a client that sends our identity and forwarding fields itself, in any spelling, gains nothing [I1]', async () => {
       const value = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/status' } as Record<string, string>;
       const fields = forged.flatMap(spellings).map((each) => [each, value[cgiName(each)] ?? 'root'] as const);
       for (const own of [[], bearer(READ)]) {
@@ -273,7 +273,7 @@ for (const proxy of PROXIES) {
       assert.match(received, /"resource":"https:\/\/api\.test"/);
     });
 
-    test('claims of 5 KB pass, and those over 8 KiB leave their field empty', async () => {
+    test('claims of 5 KB reach the server, and claims over 8 KiB do not', async () => {
       for (const [size, isThere] of [
         [5_000, true],
         [7_000, false],
@@ -285,7 +285,7 @@ for (const proxy of PROXIES) {
       }
     });
 
-    test('questions share connections', async () => {
+    test('the requests of the proxy to gatehouse share connections', async () => {
       const before = policy.connections.size;
       const wire = await openWire(running.port);
       for (let count = 1; count <= 100; count += 1) {
@@ -297,7 +297,7 @@ for (const proxy of PROXIES) {
       assert.ok(policy.connections.size - before <= 20, `${policy.connections.size - before} connections`);
     });
 
-    test('without keys a request is 503 with Retry-After, and without gatehouse it does not pass', async () => {
+    test('a request gets 503 with Retry-After while gatehouse has no keys, and does not pass while gatehouse is down', async () => {
       const without = await startPolicy({ routes }, {}, async () => Promise.reject(new Error('no keys')));
       const second = await proxy.start({ gatehouse: without.port, api: api.port });
       const [authorization = ''] = bearer().map((each) => each.join(': '));
@@ -316,7 +316,7 @@ for (const proxy of PROXIES) {
       await second.stop();
     });
 
-    test('with one of two replicas away, responses and refusals are what they are with both', async (context) => {
+    test('with one of two replicas down, responses and refusals are the same as with both', async (context) => {
       const gone = await freePort();
       const second = await proxy.start({ gatehouse: policy.port, gone, api: api.port });
       context.after(() => second.stop());
@@ -333,7 +333,7 @@ for (const proxy of PROXIES) {
       }
     });
 
-    test(`of ${TARGETS} targets each is served as it was judged, or refused [I2]`, async () => {
+    test(`each of ${TARGETS} targets is served as gatehouse read it, or refused [I2]`, async () => {
       const { passed, refusedByGatehouse } = await walkTargets(proxy, TARGETS);
       assert.ok(passed > 20 && refusedByGatehouse > 20);
     });

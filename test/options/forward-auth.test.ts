@@ -46,14 +46,14 @@ const METADATA = '/.well-known/oauth-protected-resource';
 const problemsAt = (paths: readonly string[], resourceUrl?: string) =>
   problemsOf({ routes: paths.map((path) => get(path, open, upstream)), isPolicy: true }, { resourceUrl });
 
-test('a policy may have routes on the probes and on /forward-auth, which a service may not', () => {
+test('a policy may have routes at the paths of the probes and at /forward-auth, which a service may not', () => {
   const paths = ['/healthz', '/readyz', '/forward-auth', '/forward-auth/{x}', '/{x}'];
   for (const path of paths) assert.deepEqual(problemsAt([path], 'https://api.test/mcp'), [], path);
   assert.deepEqual(problemsAt(paths.slice(0, -1)), []);
   assert.equal(problemsOf({ routes: [get('/healthz', open, () => ({}))] }).length, 1);
 });
 
-test('a policy with a route on a path of the metadata does not start, and the problem names the route [RFC 9728 §3.1]', () => {
+test('a policy with a route at a path of the metadata does not start, and the problem names the route [RFC 9728 §3.1]', () => {
   const why = (route: string, path: string) =>
     `GET ${route}: matches ${path}, which the service serves itself; change the pattern`;
 
@@ -64,13 +64,13 @@ test('a policy with a route on a path of the metadata does not start, and the pr
   ]);
 });
 
-test('a policy may have a route on a path that only the metadata of another resource has', () => {
+test('a policy may have a route at the path of the metadata of another resource', () => {
   const paths = [`${METADATA}/other`, '/.well-known/security.txt'];
   assert.deepEqual(problemsAt(paths, 'https://api.test/mcp'), []);
   assert.deepEqual(problemsAt([METADATA]), []);
 });
 
-test('a policy has every other problem of routes too, in JavaScript as well', () => {
+test('a policy is checked for every other problem of routes and rules too, even in JavaScript without types', () => {
   const overlapping = [get('/a/{x}', open, upstream), get('/a/b', open, upstream)];
   assert.match(ofPolicy(...overlapping).join(), /both match \/a\/b/);
   assert.match(ofPolicy(get(':a', open, upstream)).join(), /is not a path pattern/);

@@ -57,15 +57,15 @@ const askBehindPrefix = (method: string, path: string, fields: Fields = []) =>
 
 const READ = bearer({ scope: 'read:orders' });
 
-describe('a question in forwarded fields', () => {
-  test('passes what its route admits, by the forwarded method and path', async () => {
+describe('a request of the proxy with forwarded fields', () => {
+  test('gets 200 if the route of the forwarded method and path admits it', async () => {
     assert.equal(told(await ask('GET', '/orders/7?a=/../b#c', READ)), '200');
     assert.equal(told(await ask('HEAD', '/orders/7', READ)), '200');
     assert.equal(told(await ask('POST', '/orders', bearer({ scope: 'write:orders' }))), '200');
     assert.equal(told(await ask('GET', '/')), '200');
   });
 
-  test('is asked with GET or HEAD and any query, and with no other method', async () => {
+  test('may have the method GET or HEAD, and any query, and gets 405 with any other method', async () => {
     for (const target of ['/forward-auth', '/forward-auth?', '/forward-auth?a=/forward-auth/open/1']) {
       for (const method of ['GET', 'HEAD']) {
         const { status } = await policy.ask({ method, target, forwarded: asking('GET', '/open/1') });
@@ -124,8 +124,8 @@ describe('a question in forwarded fields', () => {
   });
 });
 
-describe('a question behind the prefix', () => {
-  test('passes what its route admits, by its own method and the rest of its path', async () => {
+describe('a request of the proxy behind the prefix', () => {
+  test('gets 200 if the route of its own method and of the path after the prefix admits it', async () => {
     assert.equal(told(await askBehindPrefix('GET', '/orders/7?a=1', READ)), '200');
     assert.equal(told(await askBehindPrefix('POST', '/orders', bearer({ scope: 'write:orders' }))), '200');
     assert.equal(told(await askBehindPrefix('POST', '/orders', READ)), '403 insufficient_scope');
@@ -166,7 +166,7 @@ describe('the documented request', () => {
     assert.equal(told(await ask('POST', '/orders', added)), '401 unauthorized');
   });
 
-  test('of Envoy passes: method, prefix and path, Host, no length, and the fields that are allowed', async (t) => {
+  test('of Envoy passes behind the prefix, with a Content-Length of 0, and keeps the connection', async (t) => {
     const own = await startPolicy({ routes }, { publicUrl: 'https://api.example' });
     t.after(own.stop);
     const proof = bound('POST', 'https://api.example/orders', { scope: 'write:orders' });
@@ -189,7 +189,7 @@ describe('what does not pass', () => {
   ];
 
   for (const uri of UNLISTED_PATHS) {
-    test(`is a path without a route, and one that servers read in several ways: ${JSON.stringify(uri)} [I2]`, async () => {
+    test(`refuses the path ${JSON.stringify(uri)}, which has no route or which servers read in several ways [I2]`, async () => {
       const response = await ask('GET', uri, bearer({ scope: 'read:orders' }));
       assert.deepEqual(
         [told(response), response.body.message, response.closes],
@@ -199,19 +199,19 @@ describe('what does not pass', () => {
     });
   }
 
-  test('is a method that the route does not have [I4]', async () => {
+  test('refuses a method that the route does not have [I4]', async () => {
     for (const method of ['POST', 'OPTIONS', 'PROPFIND', 'get', 'CONNECT']) {
       assert.equal(told(await ask(method, '/open/1')), '403 insufficient_scope', method);
     }
   });
 
-  test('gets one field with the challenges, the error on the scheme used', async () => {
+  test('refuses with one WWW-Authenticate field, with the error in the challenge of the scheme that was used', async () => {
     const { headers } = await ask('GET', '/nothing', READ);
     const error = `error="insufficient_scope", error_description="${UNLISTED}"`;
     assert.equal(headers.get('www-authenticate'), `${REALM}, ${error}, ${ALGS}`);
   });
 
-  test('is decided by the rules first', async () => {
+  test('applies the rules before it refuses a path without a route', async () => {
     assert.equal(told(await ask('GET', '/admin/x')), '401 unauthorized');
     assert.equal(told(await ask('GET', '/admin/x', READ)), '403 insufficient_scope');
     const admin = await ask('GET', '/admin/x', bearer({ scope: 'admin' }));
@@ -261,7 +261,7 @@ describe('what passes', () => {
     assert.deepEqual(others, { iss: 'https://issuer.test/', aud: 'https://api.test', ...claims });
   });
 
-  test('has the four fields, empty, for an open route and for nobody', async () => {
+  test('has four empty identity fields for an open route and for a request without credentials', async () => {
     const EMPTY = ['', '', '', ''];
     assert.deepEqual(await identity([], '/feed'), EMPTY);
     assert.deepEqual(await identity(bearer(), '/open/1'), EMPTY);
@@ -274,7 +274,7 @@ describe('what passes', () => {
     assert.deepEqual(await identity(forged, '/feed'), ['', '', '', '']);
   });
 
-  test('leaves a subject empty that is not printable ASCII, or has a space at either end', async () => {
+  test('leaves the subject empty if it is not printable ASCII, or has a space at either end', async () => {
     for (const sub of ['é', 'a\nb', 'a\x00', ' a', 'a ', ' ', 'a\x7f', '\u2028']) {
       assert.equal((await identity(bearer({ sub })))[0], '', JSON.stringify(sub));
     }
@@ -324,7 +324,7 @@ describe('what passes', () => {
 });
 
 describe('what is refused', () => {
-  test('has status and body as in a service, and one field with all challenges', async () => {
+  test('has the status and the body that a service sends, and one field with all challenges', async () => {
     const none = await ask('GET', '/me');
     assert.deepEqual(
       [none.status, none.body],
@@ -343,7 +343,7 @@ describe('what is refused', () => {
     assert.ok(error.length > 0);
   });
 
-  test('is refused for the reasons of a service: two tokens, an expired one, an old login', async () => {
+  test('refuses two tokens, an expired token and an old login, as a service does', async () => {
     const [token] = bearer();
     assert.equal(told(await ask('GET', '/me', [token!, token!])), '400 invalid_request');
     assert.equal(told(await ask('GET', '/me', bearer({ exp: 1 }))), '401 invalid_token');
@@ -352,7 +352,7 @@ describe('what is refused', () => {
     assert.equal(told(old), '401 insufficient_user_authentication');
   });
 
-  test('includes what a service refuses before the route: a wrong Host, and too many fields', async () => {
+  test('refuses a wrong Host and too many header fields, as a service does', async () => {
     const wrong = await policy.ask({ forwarded: asking('GET', '/'), fields: [['Host', 'b']] });
     assert.deepEqual([told(wrong), wrong.closes], ['400 invalid_request', true]);
     const many = Array.from({ length: 201 }, (_, index) => [`X-${index}`, ''] as const);
@@ -364,7 +364,7 @@ describe('a proof', () => {
   const URL = 'https://api.example/orders/7';
   const CLAIMS = { scope: 'read:orders' };
 
-  test('is for the forwarded method, scheme, host and path, and is used up here', async () => {
+  test('is for the forwarded method, scheme, host and path, and is accepted once', async () => {
     const fields = bound('GET', URL, CLAIMS);
     assert.equal(told(await ask('GET', '/orders/7?page=2', fields)), '200');
     assert.equal(told(await ask('GET', '/orders/7', fields)), '401 invalid_dpop_proof');
@@ -404,7 +404,7 @@ describe('a proof', () => {
   };
 
   for (const [what, forwarded] of Object.entries(origins)) {
-    test(`is never checked against a guess: with ${what} it gets 400, and a request without a proof passes [I6]`, async () => {
+    test(`gets 400 with ${what}, since its URL would be a guess, and a request without a proof passes [I6]`, async () => {
       const all = [METHOD!, URI!, ...forwarded];
       const proved = await policy.ask({ forwarded: all, fields: bound('GET', URL, CLAIMS) });
       assert.deepEqual([told(proved), proved.closes], ['400 invalid_request', false]);
@@ -413,7 +413,7 @@ describe('a proof', () => {
     });
   }
 
-  test('is compared with PUBLIC_URL and the path, in a field or behind the prefix, whatever scheme and host are forwarded', async (t) => {
+  test('is compared with PUBLIC_URL and the path, however the proxy sends the path and whatever scheme and host it forwards', async (t) => {
     const own = await startPolicy({ routes }, { publicUrl: 'https://public.example', trustProxy: true });
     t.after(own.stop);
     const fields = () => bound('GET', 'https://public.example/orders/7', CLAIMS);
@@ -431,7 +431,7 @@ describe('a proof', () => {
     assert.equal(told(await askBehindPrefix('GET', '/orders/7', proved([PROTO!, HOST!]))), '200');
   });
 
-  test('is compared alike with and without TRUST_PROXY', async (t) => {
+  test('is compared with the forwarded URL under TRUST_PROXY too, and a list of schemes gets 400', async (t) => {
     const own = await startPolicy({ routes }, { trustProxy: true });
     t.after(own.stop);
     assert.equal(
@@ -496,13 +496,13 @@ describe('a preflight', () => {
     assert.equal(status, 204);
   });
 
-  test('passes with all four fields empty, since Caddy forwards a missing one as its placeholder [I1]', async () => {
+  test('passes with all four identity fields empty, since Caddy forwards a missing field as its placeholder [I1]', async () => {
     const { headers } = await asked('/orders/1', preflight(LISTED, 'GET'));
     const identity = [...headers].filter(([name]) => name.startsWith('x-auth-')).map(([, value]) => value);
     assert.deepEqual(identity, ['', '', '', '']);
   });
 
-  test('for what no route lets pass is refused [I5]', async () => {
+  test('for a method or path without a route is refused [I5]', async () => {
     const refused = [
       ['/orders/1', 'POST'],
       ['/orders/1', 'get'],
@@ -534,7 +534,7 @@ describe('a preflight', () => {
     assert.equal(told(none), '403 insufficient_scope');
   });
 
-  test('does not precede a simple request, whose refusal a page of a listed origin can read', async () => {
+  test('is not sent for a simple request, whose refusal a page of a listed origin can read', async () => {
     const { status, headers } = await crossOrigin.ask({
       forwarded: asking('GET', '/me'),
       fields: [['Origin', LISTED]],
@@ -546,7 +546,7 @@ describe('a preflight', () => {
     assert.match(headers.get('access-control-expose-headers') ?? '', /WWW-Authenticate, DPoP-Nonce/);
   });
 
-  test('sent to the service itself is not a question: it gets 404 or 405, or 204 for the metadata', async () => {
+  test('to the service itself gets 404 or 405, or 204 for the metadata', async () => {
     const own = (target: string) =>
       crossOrigin.ask({ method: 'OPTIONS', target, fields: preflight(LISTED, 'GET') });
 
@@ -578,7 +578,7 @@ describe('the service itself', () => {
     );
   });
 
-  test('has the metadata document, which is no response to a question [RFC 9728 §3.1]', async (t) => {
+  test('serves the metadata document at its own address only, not as a response to the proxy [RFC 9728 §3.1]', async (t) => {
     const resource = { resourceUrl: 'https://api.test' };
     const wellKnown = [under('/.well-known', authenticated)];
     const own = await startPolicy({ routes, rules: wellKnown }, resource);
@@ -596,7 +596,7 @@ describe('the service itself', () => {
     assert.equal(headers.get('www-authenticate'), `${REALM}, ${metadata}, ${ALGS}, ${metadata}`);
   });
 
-  test('without the document, does not keep its path from a route of the policy', async (t) => {
+  test('leaves the path of the metadata to a route of the policy when there is no metadata', async (t) => {
     const own = await startPolicy({ routes: [get(METADATA, authenticated, upstream)] });
     t.after(own.stop);
     assert.equal(told(await own.ask({ target: METADATA })), '404 not_found');
@@ -656,7 +656,7 @@ describe('log and metrics', () => {
     assert.ok(policy.metrics().includes(`http_server_request_duration_seconds_count{${labels}} 1\n`));
   });
 
-  test('name the method of the question itself where it forwards none', async () => {
+  test('name the method of the request itself if no method is forwarded', async () => {
     await policy.ask({ method: 'HEAD' });
     assert.deepEqual(last(), ['HEAD', null, 400, 'question-malformed']);
   });

@@ -54,7 +54,7 @@ async function startLiar(
   return Object.assign(Object.create(server), { address: `http://localhost:${server.port}` });
 }
 
-test('fetches discovery document and key set through a tunnel each, and nothing outside them [RFC 9110 §9.3.6]', async () => {
+test('fetches the discovery document and the key set through a tunnel each, and nothing outside these tunnels [RFC 9110 §9.3.6]', async () => {
   const before = proxy.asked.length;
   assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider), undefined, addressOf(proxy))), [
     provider.signingKey.kid,
@@ -212,7 +212,7 @@ const LIES: [condition: string, response: (socket: Socket) => void, outcome: [Fe
 
 for (const [condition, response, outcome] of LIES) {
   test(
-    `fails with ${outcome[0]}, without another connection or an open one, when the proxy ${condition} [F7, F11]`,
+    `fails with ${outcome[0]}, opens no further connection and leaves none open when the proxy ${condition} [F7, F11]`,
     BOUNDED,
     async (context) => {
       const liar = await startLiar(context, response);

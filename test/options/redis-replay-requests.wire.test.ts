@@ -56,11 +56,11 @@ test('asks the store last, so that it records no refused proof', async (t) => {
 for (const [what, say] of [
   ['an error', afterGreeting('-OOM command not allowed\r\n')],
   ['an error that ends the connection', afterGreeting('-READONLY x\r\n')],
-  ['what is no reply', afterGreeting('+QUEUED\r\n')],
+  ['what is not a reply', afterGreeting('+QUEUED\r\n')],
   ['the end of the connection', afterGreeting((_, socket) => void socket.destroy())],
   ['no greeting', () => '-NOAUTH x\r\n'],
 ] as const) {
-  test(`answers 503 to a proof for which the store has ${what}, and never uses a store of its own`, async (t) => {
+  test(`answers 503 to a proof to which the store responds with ${what}, and never falls back to a store of its own`, async (t) => {
     const { service } = await startStand(t, say);
     const proof = proofFor(service);
     for (let use = 0; use < 2; use += 1) {
@@ -82,7 +82,7 @@ test('serves Bearer, public routes and probes without the store, and refuses inv
   assert.equal((await service.ask('/api/private', { token: BOUND })).status, 401);
 });
 
-test('answers a request that waits for the store after a second, and later ones at once', async (t) => {
+test('answers 503 to a request once it has waited a second for the store, and to later requests at once', async (t) => {
   const { service, store } = await startStand(t, silent);
   const waiting = call(service);
   await store.received(3);
@@ -101,7 +101,7 @@ test('serves other requests while one waits for the store', async (t) => {
   assert.equal((await waiting).status, 200);
 });
 
-test('offers a nonce even with a refusal because of the store [RFC 9449 §9]', async (t) => {
+test('offers a nonce even when it refuses a proof because of the store [RFC 9449 §9]', async (t) => {
   const store = await startFakeStore(t, () => '-NOAUTH x\r\n');
   const service = await startDpop({
     IDP_DPOP_REPLAY_STORE: `redis://127.0.0.1:${store.port}`,

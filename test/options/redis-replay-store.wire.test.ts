@@ -76,7 +76,7 @@ for (const [what, user, reason] of [
   ['an unknown user', 'nobody:secret@', 'WRONGPASS'],
   ['no password', '', 'NOAUTH'],
 ] as const) {
-  test(named(`is told ${reason} by a real store for ${what}, and is not ready`), options, async (t) => {
+  test(named(`gets ${reason} from a real store for ${what}, and is not ready`), options, async (t) => {
     const redis = await openRedis(t, ['--requirepass', 'secret'], 'secret');
     const client = openClient(t, `redis://${user}127.0.0.1:${redis.port}`);
     assert.equal((await client.logged('replay store lost')).reason, reason);
@@ -88,7 +88,7 @@ for (const [what, address, reason] of [
   ['a password where none is set', 'redis://:secret@127.0.0.1:PORT', 'ERR'],
   ['a database that it does not have', 'redis://127.0.0.1:PORT/99', 'ERR'],
 ] as const) {
-  test(named(`is told ${reason} by a real store for ${what}, and is not ready`), options, async (t) => {
+  test(named(`gets ${reason} from a real store for ${what}, and is not ready`), options, async (t) => {
     const redis = await openRedis(t);
     const client = openClient(t, address.replace('PORT', String(redis.port)));
     assert.equal((await client.logged('replay store lost')).reason, reason);
@@ -105,7 +105,7 @@ test(named('admits no proof when the user of the store may not record'), options
 });
 
 test(
-  named('admits nothing that a full store does not record, and goes on when there is room'),
+  named('admits no proof that a full store does not record, and admits proofs again when there is room'),
   options,
   async (t) => {
     const redis = await openRedis(t, ['--maxmemory', '1', '--maxmemory-policy', 'noeviction']);
@@ -119,7 +119,9 @@ test(
 );
 
 test(
-  named('loses a store that becomes a replica of another, and finds it again when it no longer is one'),
+  named(
+    'loses a store that becomes a replica of another, and is ready again when the store no longer is one',
+  ),
   options,
   async (t) => {
     const redis = await openRedis(t);

@@ -139,7 +139,7 @@ describe('replies of the store', () => {
   }
 
   for (const word of ['READONLY', 'LOADING', 'MASTERDOWN', 'NOAUTH', 'CLUSTERDOWN', 'MOVED']) {
-    test(`ends the connection after ${word}, with everything that waits, and opens another`, async (t) => {
+    test(`refuses every waiting proof after ${word}, and ends the connection and opens another`, async (t) => {
       const { store, client } = await startPair(t, afterGreeting(`-${word} for people\r\n`));
       const verdicts = await Promise.all([client.record('a'), client.record('b')]);
       assert.deepEqual(verdicts, ['unavailable', 'unavailable']);
@@ -349,7 +349,7 @@ describe('timeouts', () => {
     assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable']);
   });
 
-  test('counts the second from the oldest command, whatever is sent meanwhile', async (t) => {
+  test('measures the timeout of one second from the oldest command, whatever is sent meanwhile', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = [client.record('a')];
     await store.received(GREETING + 1);
@@ -360,7 +360,7 @@ describe('timeouts', () => {
     assert.deepEqual(await Promise.all(verdicts), ['unavailable', 'unavailable']);
   });
 
-  test('counts no time while no reply is due, and starts again with the next command', async (t) => {
+  test('measures no time while no reply is due, and starts again with the next command', async (t) => {
     const { store, client } = await startPair(t);
     assert.equal(await client.record('a'), 'new');
     client.clock.advance(3_600_000);
@@ -480,7 +480,7 @@ describe('the connection', () => {
     });
   }
 
-  test('is logged each time when a store that records comes and goes', async (t) => {
+  test('is logged every time that it is lost or ready again, if a proof was recorded in between', async (t) => {
     const { store, client } = await startPair(t);
     for (let count = 1; count <= 2; count += 1) {
       assert.equal(await client.record(`jti ${count}`), 'new');
@@ -494,7 +494,7 @@ describe('the connection', () => {
     assert.equal(client.logs.length, 5);
   });
 
-  test('is logged once when it is lost and once when it is ready, even if it never was there', async (t) => {
+  test('is logged once as lost and once as ready, even if the store was down from the start', async (t) => {
     const store = await startFakeStore(t);
     const { port } = store;
     await store.close();
@@ -532,7 +532,7 @@ describe('the connection', () => {
     }
   });
 
-  test('ends with the service, without a line or another attempt', async (t) => {
+  test('ends with the service, without a log line or another attempt', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdict = client.record('jti');
     await store.received(GREETING + 1);
@@ -567,7 +567,7 @@ describe('the connection', () => {
   });
 
   for (const state of ['while it is made', 'while it is greeted', 'between two attempts']) {
-    test(`ends with the service ${state}, without a line or another attempt`, async (t) => {
+    test(`ends with the service ${state}, without a log line or another attempt`, async (t) => {
       const say: Say = (_, socket) => (state === 'between two attempts' ? void socket.destroy() : undefined);
       const store = await startFakeStore(t, say);
       const client = openClient(t, `redis://127.0.0.1:${store.port}`);
@@ -619,7 +619,7 @@ describe('over TLS', () => {
     ['expired', 'CERT_HAS_EXPIRED'],
   ] as const) {
     for (const told of ['', '0']) {
-      test(`sends nothing to a store with the certificate ${name}${told && ', NODE_TLS_REJECT_UNAUTHORIZED or not'}`, async (t) => {
+      test(`sends nothing to a store with the certificate ${name}${told && ', even under NODE_TLS_REJECT_UNAUTHORIZED=0'}`, async (t) => {
         if (told !== '') process.env.NODE_TLS_REJECT_UNAUTHORIZED = told;
         t.after(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
         const { store, client } = await startTlsPair(t, name, 'localhost');

@@ -132,7 +132,7 @@ describe('three replicas that share a store', () => {
   const name = (what: string) =>
     named(`admit no proof twice and none unrecorded when the store ${what}, and lose no Bearer request`);
 
-  test(name('is killed and comes back'), options, (t) =>
+  test(name('is killed and starts again'), options, (t) =>
     survive(
       t,
       ({ redis }) => redis.kill(),
@@ -140,7 +140,7 @@ describe('three replicas that share a store', () => {
     ),
   );
 
-  test(name('stands still and goes on'), options, (t) =>
+  test(name('is stopped by a signal and continues'), options, (t) =>
     survive(
       t,
       ({ redis }) => redis.signal('SIGSTOP'),

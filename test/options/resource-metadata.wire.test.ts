@@ -228,7 +228,7 @@ describe('in a service with a scope policy and a list of origins', () => {
     '/.well-known/openid-configuration',
     `//api.test${ROOT}`,
   ]) {
-    test(`${path} is not one of its paths`, async () => {
+    test(`${path} is not a path of the metadata`, async () => {
       const response = await service.ask(path, { headers: { origin: 'https://other.test' } });
       assert.deepEqual(
         [response.status, shared(response)],
@@ -237,7 +237,7 @@ describe('in a service with a scope policy and a list of origins', () => {
     });
   }
 
-  test('a preflight elsewhere is answered by the list of origins alone', async () => {
+  test('a preflight for any other path is answered according to the list of origins alone', async () => {
     const headers = { origin: 'https://other.test', 'access-control-request-method': 'GET' };
     const response = await service.ask('/api/private', { method: 'OPTIONS', headers });
     assert.deepEqual(shared(response), { 'cache-control': 'no-store', vary: 'Origin' });
@@ -255,7 +255,7 @@ describe('in a service with a scope policy and a list of origins', () => {
   });
 });
 
-test('without a list of origins its responses do not vary [RFC 9728 §7.10]', async (t) => {
+test('responses with the metadata do not vary without a list of origins [RFC 9728 §7.10]', async (t) => {
   const app = await startRoutes({ routes: [], environment: RESOURCE });
   t.after(() => app.stop());
   assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);

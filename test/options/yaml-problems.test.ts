@@ -118,8 +118,8 @@ const FAULTS: readonly (readonly [what: string, source: string, line: number, re
   ['a key that is more indented than its map', 'a: 1\n  b: 2', 2, PLACE],
   ['a key between two maps', 'a:\n    b: 1\n  c: 2', 3, PLACE],
   ['a key left of the document', '  a: 1\n b: 2', 2, PLACE],
-  ['a plain text of several lines', 'a: x\n  y\nb: 1', 2, PLACE],
-  ['a plain text that begins on the next line', 'a:\n  x\nb: 1', 2, /no "key: value"/],
+  ['a plain scalar of several lines', 'a: x\n  y\nb: 1', 2, PLACE],
+  ['a plain scalar that begins on the next line', 'a:\n  x\nb: 1', 2, /no "key: value"/],
   ['a list item of several lines', 'a:\n  - x\n    y', 3, PLACE],
   ['a list in a list', 'a:\n  - x\n  - [y]', 3, FORM],
   ['a flow list in a flow list', 'z: 0\na: [[b]]', 2, FORM],
@@ -127,7 +127,7 @@ const FAULTS: readonly (readonly [what: string, source: string, line: number, re
   ...["'x", '"x', "'it''s", "'x''", '"x\\"', '"', "'"].map(
     (value) => [`the unclosed ${value}`, `z: 0\na: ${value}\nb: 1`, 2, UNFINISHED] as const,
   ),
-  ['a quoted text of several lines', 'a: "x\n  y"', 1, UNFINISHED],
+  ['a quoted scalar of several lines', 'a: "x\n  y"', 1, UNFINISHED],
   ['a quoted key of several lines', 'z: 0\n"a\n  b": 1', 2, UNFINISHED],
   ['an unclosed quoted key', 'z: 0\n"a: 1', 2, UNFINISHED],
   ['an unclosed quoted item', 'z: 0\na: ["b]', 2, UNFINISHED],
@@ -200,7 +200,7 @@ const FAULTS: readonly (readonly [what: string, source: string, line: number, re
   ['a tab that indents', 'a:\n\tb: 1', 2, /tab/],
   ['a tab that separates', 'z: 0\na:\t1', 2, /tab/],
   ['a tab at the end', 'z: 0\na: 1\t', 2, /tab/],
-  ['a tab in a text', 'z: 0\na: x\ty', 2, /tab/],
+  ['a tab in a scalar', 'z: 0\na: x\ty', 2, /tab/],
   ['a tab on a blank line', 'z: 0\n\t\na: 1', 2, /tab/],
   ['a tab in a comment', 'z: 0\n#\tx', 2, /tab/],
   ['a second document', 'a: 1\n---\nb: 2', 2, /second document/],
@@ -280,7 +280,7 @@ const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
 ];
 
 for (const [source, fault] of WORDINGS) {
-  test(`says of ${text(source)} ${fault}`, () => {
+  test(`reports for ${text(source)}: ${fault}`, () => {
     assert.throws(
       () => parseYaml(source, 'x.yml'),
       new SettingProblem(`x.yml, line ${source.split('\n').length}: ${fault}`),

@@ -301,7 +301,7 @@ runService({ routes: [
     ({ status, stderr }) => {
       assert.match(
         String(stderr),
-        /^TypeError: scope read write: not all are valid scopes; pass each alone$/m,
+        /^TypeError: scope read write: not all are scopes; pass each separately$/m,
       );
       assert.match(String(stderr), /^ +at .*guard\.mjs:4:\d+$/m);
       return status === 1;

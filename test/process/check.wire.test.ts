@@ -74,7 +74,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     for (const option of options) assert.ok(named.includes(option), option);
   });
 
-  test('reports algorithms that are not the usual ones', async () => {
+  test('reports algorithms that are not the defaults', async () => {
     const usual = reportOf(await check());
     assert.deepEqual([usual.algorithms, usual.dpopAlgorithms], [undefined, undefined]);
     const own = reportOf(await check({ IDP_ALGORITHMS: 'ES256, RS256', IDP_DPOP_ALGORITHMS: 'ES256' }));
@@ -219,7 +219,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     }
   });
 
-  test('fetches only through the configured proxy, and fails when it refuses', async (t) => {
+  test('fetches only through the configured proxy, and fails when the proxy refuses', async (t) => {
     const proxy = await startProxy();
     t.after(() => proxy.stop());
     const nowhere = 'http://127.0.0.1:9';
@@ -390,7 +390,7 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('are reported together with every problem of the settings', async () => {
+  test('wrong arguments are reported together with every problem of the settings', async () => {
     const lines = problemsOf(await runCommand(['--verbose', 'sesame'], { PORT: 'x' }));
     assert.equal(lines[0], ARGUMENTS);
     assert.deepEqual(

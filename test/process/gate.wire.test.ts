@@ -53,6 +53,26 @@ test('gates with a shared replay store accept a proof once [RFC 9449 §11.1]', B
   assert.deepEqual(statuses, [undefined, 401]);
 });
 
+test(
+  'a gate refuses with 503 after five seconds when a custom fetchKeys never settles',
+  BOUNDED,
+  async (t) => {
+    const deadline = new AbortController();
+    const { mock } = t.mock.method(AbortSignal, 'timeout', () => deadline.signal);
+    const issuer = createTestIssuer();
+    const gate = await createGate(issuer.settings, { fetchKeys: () => new Promise(() => {}) });
+    t.after(gate.close);
+    const verdict = gate.check(requestWith('Authorization', `Bearer ${issuer.token()}`), authenticated);
+
+    deadline.abort();
+    assert.equal((await verdict).refusal?.status, 503);
+    assert.deepEqual(
+      mock.calls.map((call) => call.arguments),
+      [[5_000]],
+    );
+  },
+);
+
 /** Writes the name of each option that is loaded to standard error. */
 const HOOKS = `
   import { writeSync } from 'node:fs';

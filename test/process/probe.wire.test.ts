@@ -63,7 +63,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal((await probe({ PORT: String(service.port) })).code, 1);
   });
 
-  test('exits with 1 when nobody listens there', async () => {
+  test('exits with 1 when nobody listens at the address of the service', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -79,7 +79,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     ['only says to wait', 'HTTP/1.1 100 Continue\r\n\r\n'],
     ['switches protocols', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
   ] as const) {
-    test(`exits with 1 after five seconds when the server there ${condition}`, async (t) => {
+    test(`exits with 1 after five seconds when the server at the address of the service ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);
       const began = performance.now();
       const { code, output } = await probe({ HOST: 'localhost', PORT });
@@ -91,9 +91,9 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   for (const [condition, response] of [
     ['answers 204', 'HTTP/1.1 204 X\r\n\r\n'],
     ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n'],
-    ['is no HTTP', 'SSH-2.0-x\r\n'],
+    ['does not speak HTTP', 'SSH-2.0-x\r\n'],
   ] as const) {
-    test(`exits with 1 when the server there ${condition}`, async (t) => {
+    test(`exits with 1 when the server at the address of the service ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);
       assert.equal((await probe({ HOST: 'localhost', PORT })).code, 1);
     });

@@ -58,7 +58,7 @@ for (const PROFILE of ['A', 'B']) {
   });
 }
 
-test('stops fetching keys once it is stopped, even without any', async () => {
+test('a service stops retrying to fetch keys once it is stopped, even if it has never had keys', async () => {
   const clock = new TestClock();
   const fetchKeys = () => Promise.reject(new FetchError('timeout'));
   const running = await startService({ provider, clock, fetchKeys });

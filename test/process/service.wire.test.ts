@@ -205,7 +205,7 @@ test('a service that stops is not ready any more', async () => {
   assert.equal(await stopped, 'drained');
 });
 
-test('once its port is closed, a service ends a connection accepted last with its response [RFC 9112 §9.6]', async () => {
+test('a service closes a connection that it accepted just before its port closed, after one response [RFC 9112 §9.6]', async () => {
   const service = make();
   const { port } = new URL(await service.listen());
   const stopped = service.stop();
@@ -262,7 +262,7 @@ test('no rule closes the probes and the metadata, whatever its prefix [docs/requ
   }
 });
 
-test('a route of any method at a path of the service itself stops the start [RFC 9728 §3.1]', () => {
+test('a route of any method at a path of the service itself prevents the start [RFC 9728 §3.1]', () => {
   const served = {
     routes: [
       post('/healthz', open, () => {}),
@@ -323,7 +323,7 @@ test('no service is composed from invalid routes, whatever has been checked befo
   });
 });
 
-test('createService throws for what is not routes, and leaves nothing running', async (t) => {
+test('createService throws for an invalid route, and opens no connection to the replay store', async (t) => {
   const store = createServer().listen(0, '127.0.0.1');
   t.after(() => store.close());
   await once(store, 'listening');

@@ -226,7 +226,7 @@ test('challenges only with DPoP, without an error, when it is required and Beare
 });
 
 for (const path of ['/api/private', '/api/feed']) {
-  test(`answers 503 at ${path} to a token while no keys are available, never as to a guest [docs/refusals.md]`, async () => {
+  test(`answers 503 at ${path} to a token while no keys are available, never as if there were no token [docs/refusals.md]`, async () => {
     const { status, body, headers, challenges } = await keyless.ask(path, { token: provider.issue() });
     assert.deepEqual([status, body.error, challenges], [503, 'temporarily_unavailable', []]);
     assert.match(headers['retry-after'] ?? '', /^([1-9]|[12]\d|30)$/);

@@ -42,12 +42,12 @@ test('shows the claims as the provider wrote them, without a prototype', () => {
 });
 
 for (const [what, granted, scopes, text] of [
-  ['a text', 'read write', ['read', 'write'], 'read write'],
+  ['a string', 'read write', ['read', 'write'], 'read write'],
   ['one word', 'read', ['read'], 'read'],
-  ['a text with needless spaces', ' read  write ', ['read', 'write'], ' read  write '],
-  ['an empty text', '', [], ''],
-  ['a text with a tab', 'read\twrite', ['read\twrite'], 'read\twrite'],
-  ['a text with a line feed', 'read\nwrite', ['read\nwrite'], 'read\nwrite'],
+  ['a string with needless spaces', ' read  write ', ['read', 'write'], ' read  write '],
+  ['an empty string', '', [], ''],
+  ['a string with a tab', 'read\twrite', ['read\twrite'], 'read\twrite'],
+  ['a string with a line feed', 'read\nwrite', ['read\nwrite'], 'read\nwrite'],
   ['an array of strings', ['read', 'write'], ['read', 'write'], 'read write'],
   ['an array with a word that has a space', ['read write'], ['read write'], 'read write'],
   ['an empty array', [], [], null],

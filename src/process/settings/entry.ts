@@ -29,7 +29,7 @@ export function problemOf({ name, source }: Entry, problem: string): string {
   return `${name} (${source}): ${problem}`;
 }
 
-export function noteRepetitions(entries: readonly Entry[], problems: string[]): void {
+export function noteRepetitions(entries: readonly Entry[], problems: string[]) {
   const sources = new Map<string, string>();
   for (const entry of entries) {
     const earlier = sources.get(entry.name);
@@ -39,7 +39,7 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]): 
 }
 
 /** A known name may be followed by a space and advice. */
-export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]): void {
+export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]) {
   const { name, value } = entry;
   const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
   if (known.includes(name) || isEmptySection) return;

@@ -13,17 +13,17 @@ const LARGEST_BATCH = 64;
 export function createBatches({ noteArrival, work, write }: Responder) {
   const queue: Exchange[] = [];
 
-  function writeWhenSettled(exchange: Exchange, reply: MaybePromise<Reply | undefined>): void {
+  function writeWhenSettled(exchange: Exchange, reply: MaybePromise<Reply | undefined>) {
     void andThen(reply, (settled) => write(exchange, settled));
   }
 
-  function workThrough(): void {
+  function workThrough() {
     const batch = queue.splice(0);
     const replies = batch.map((exchange) => exchange.run(work));
     for (const [index, exchange] of batch.entries()) exchange.run(writeWhenSettled, replies[index]);
   }
 
-  return (request: IncomingMessage, response: ServerResponse): void => {
+  return (request: IncomingMessage, response: ServerResponse) => {
     queue.push(new Exchange(request, response, noteArrival()));
     if (queue.length === LARGEST_BATCH) workThrough();
     else if (queue.length === 1) setImmediate(workThrough);

@@ -1,7 +1,7 @@
 // One connection: its responses under way, and how long it has been idle, unread or ended. Promises: ends
 // after its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its
 // response. Does not time header fields: Node does.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { isEnding, pauseReading, resumeReading } from './write.ts';
 import { CLIENT_CLOSED } from './exchange.ts';
@@ -55,7 +55,7 @@ export class Connection {
     socket.on('end', () => this.#emit(CLIENT_CLOSED));
   }
 
-  begin(response: ServerResponse): void {
+  begin(response: ServerResponse) {
     this.#underWay.push({ response, beganAtByte: this.#socket.bytesRead });
     this.#arrivingSinceMillis = undefined;
     response.on('finish', this.#finish);
@@ -67,28 +67,28 @@ export class Connection {
     if (this.#isFarAhead) this.#hold();
   }
 
-  get #isFarAhead(): boolean {
+  get #isFarAhead() {
     const { bytesRead } = this.#socket;
     return bytesRead - (this.#underWay[0]?.beganAtByte ?? bytesRead) > AHEAD_BYTES;
   }
 
-  #hold(): void {
+  #hold() {
     this.#isHeld = true;
     pauseReading(this.#socket);
   }
 
-  #resume(): void {
+  #resume() {
     this.#isHeld = false;
     const isLast = this.#makeFinalText !== undefined || isEnding(this.#socket);
     if (!isLast) resumeReading(this.#socket);
   }
 
-  get arriving(): IncomingMessage | undefined {
+  get arriving() {
     const last = this.#underWay.at(-1)?.response.req;
     return last?.complete ? undefined : last;
   }
 
-  get isIdle(): boolean {
+  get isIdle() {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
@@ -96,7 +96,7 @@ export class Connection {
    * For a drain: the last response closes the connection; if it has begun, the one after it does (RFC 9112
    * §9.6).
    */
-  finishUp(): void {
+  finishUp() {
     this.#isFinishing = true;
     const last = this.#underWay.at(-1)?.response;
     if (last === undefined || last.headersSent) return;
@@ -110,22 +110,22 @@ export class Connection {
   }
 
   /** If a later request arrives, its response closes instead, so that all are sent. */
-  #closeAfter(response: ServerResponse): void {
+  #closeAfter(response: ServerResponse) {
     if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
     this.#last = response;
     response.shouldKeepAlive = false;
   }
 
   /** The connection is gone. Before version 24, Node tells only the first response. */
-  leave(): void {
+  leave() {
     this.#emit('close');
   }
 
-  #emit(event: string | symbol): void {
+  #emit(event: string | symbol) {
     for (const { response } of this.#underWay) response.emit(event);
   }
 
-  readonly #finish = (): void => {
+  readonly #finish = () => {
     this.#underWay.shift();
     this.#bytesRead = this.#socket.bytesRead;
     this.#idleSinceMillis = undefined;
@@ -134,19 +134,19 @@ export class Connection {
   };
 
   /** Ends it with the response to CONNECT, or to bytes that are not a request. Only the first call counts. */
-  endWith(makeText: () => string): void {
+  endWith(makeText: () => string) {
     this.#makeFinalText ??= makeText;
     // Requests that have arrived are still served.
     pauseReading(this.#socket);
     this.#endWithFinalText();
   }
 
-  #endWithFinalText(): void {
+  #endWithFinalText() {
     if (this.#makeFinalText !== undefined && this.#underWay.length === 0) this.#end(this.#makeFinalText);
   }
 
   /** RFC 9112 §9.6: closes our side; the socket closes when the client does, or after `LINGER_MILLIS`. */
-  #end(makeText = () => ''): void {
+  #end(makeText = () => '') {
     const socket = this.#socket;
     if (!socket.writable) return;
 
@@ -154,7 +154,7 @@ export class Connection {
     this.#discardRest();
   }
 
-  #discardRest(): void {
+  #discardRest() {
     const socket = this.#socket;
     let bytes = 0;
     socket.removeAllListeners('data').removeAllListeners('end');
@@ -168,7 +168,7 @@ export class Connection {
   }
 
   /** Whether a request takes too long to arrive. Node checks that only once per connection. */
-  isLate(nowMillis: number): boolean {
+  isLate(nowMillis: number) {
     if (this.arriving === undefined || this.#isHeld) return false;
 
     this.#arrivingSinceMillis ??= nowMillis;
@@ -176,7 +176,7 @@ export class Connection {
   }
 
   /** Limits count from the call that first saw the state. */
-  isOverdue(nowMillis: number): boolean {
+  isOverdue(nowMillis: number) {
     if (this.#socket.writableEnded) {
       this.#endedAtMillis ??= nowMillis;
       return nowMillis - this.#endedAtMillis >= LINGER_MILLIS;

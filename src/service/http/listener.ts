@@ -46,17 +46,17 @@ export function createListener(responder: Responder, clock: Clock) {
   const connections = new Map<Socket, Connection>();
   const enqueue = createBatches(responder);
 
-  function receive(request: IncomingMessage, response: ServerResponse): void {
+  function receive(request: IncomingMessage, response: ServerResponse) {
     connections.get(request.socket)?.begin(response);
     enqueue(request, response);
   }
 
-  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage): void {
+  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage) {
     const makeText = () => replyText(responder.turnAway(refused, request), clock.now());
     connections.get(socket)?.endWith(makeText);
   }
 
-  function refuseArriving(socket: Socket, refused: Refused): void {
+  function refuseArriving(socket: Socket, refused: Refused) {
     const arriving = connections.get(socket)?.arriving;
     if (arriving === undefined) endWithRefusal(socket, refused);
     else refuseBody(arriving, refused);
@@ -90,7 +90,7 @@ export function createListener(responder: Responder, clock: Clock) {
   let isStopping = false;
   let cancelSweep = () => {};
 
-  function sweep(): void {
+  function sweep() {
     const nowMillis = clock.monotonic();
     for (const [socket, connection] of connections) {
       // Node calls connections idle too early.
@@ -103,12 +103,12 @@ export function createListener(responder: Responder, clock: Clock) {
 
   server.on('listening', sweep).on('close', () => cancelSweep());
 
-  function finishUp(): void {
+  function finishUp() {
     for (const connection of connections.values()) connection.finishUp();
   }
 
   /** Closing at once would reset accepted connections that Node has not seen. */
-  function whenQuiet(close: () => void): void {
+  function whenQuiet(close: () => void) {
     let turnsLeft = QUIET_TURNS;
     let isLate = false;
 
@@ -120,7 +120,7 @@ export function createListener(responder: Responder, clock: Clock) {
       isLate = true;
     });
 
-    function turn(): void {
+    function turn() {
       turnsLeft -= 1;
       if (turnsLeft > 0 && !isLate) {
         setImmediate(turn);
@@ -154,7 +154,7 @@ export function createListener(responder: Responder, clock: Clock) {
         for (const socket of connections.keys()) socket.destroy();
       });
 
-      function finish(): void {
+      function finish() {
         cancelDeadline();
         // Sockets emit `close`, which aborts handlers, after this phase.
         setImmediate(() => setImmediate(resolve, outcome));
@@ -162,7 +162,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       whenQuiet(() => {
         server.close(finish);
-        // For connections that came since: any earlier, their clients would only reconnect.
+        // Only now: while the port is open, clients would reconnect.
         finishUp();
       });
     });
@@ -172,13 +172,13 @@ export function createListener(responder: Responder, clock: Clock) {
 
 const LATE = refuse('request_timeout');
 
-function refusalFor({ code }: NodeJS.ErrnoException): Refused {
+function refusalFor({ code }: NodeJS.ErrnoException) {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return LATE;
   if (code === 'HPE_HEADER_OVERFLOW') return refuse('header_fields_too_large');
   return refuse('malformed-http');
 }
 
-function replyText({ status, fields, content }: Reply, nowMillis: number): string {
+function replyText({ status, fields, content }: Reply, nowMillis: number) {
   const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
   // RFC 9110 §6.6.1
   const pairs = pairsOf(['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE]);

@@ -29,7 +29,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   }
 
   /** Writes the reply, or without one ends the connection, and observes. Never throws. */
-  function write(exchange: Exchange, reply: Reply | undefined): void {
+  function write(exchange: Exchange, reply: Reply | undefined) {
     const { request, response } = exchange;
     let status: number | null = null;
     try {

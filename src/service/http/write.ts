@@ -10,18 +10,18 @@ const endingSockets = new WeakSet<Socket>();
 export const isEnding = (socket: Socket) => endingSockets.has(socket);
 
 /** Until `resumeReading`: Node alone would resume too early. */
-export function pauseReading(socket: Socket): void {
+export function pauseReading(socket: Socket) {
   socket.pause();
   socket.resume = () => socket;
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** Undoes a pending `resume`, on which Node would fail. */
-function pauseAgain(this: Socket): void {
+/** Pauses again after a `resume` that was pending: Node's parser fails if it is fed while paused. */
+function pauseAgain(this: Socket) {
   this.emit('pause');
 }
 
-export function resumeReading(socket: Socket): void {
+export function resumeReading(socket: Socket) {
   Reflect.deleteProperty(socket, 'resume');
   socket.off('resume', pauseAgain);
   socket.resume();
@@ -36,7 +36,7 @@ export function writeReply(
   response: ServerResponse,
   { status, fields, content, closes }: Reply,
   more: readonly string[],
-): void {
+) {
   if (isGone(request, response)) return;
 
   const isEnd = recordEnd(request, response, closes);
@@ -72,12 +72,12 @@ export function recordEnd(request: IncomingMessage, response: ServerResponse, cl
 }
 
 /** A response to a destroyed socket could finish before its turn, and end the process. */
-export function isGone(request: IncomingMessage, response: ServerResponse): boolean {
+export function isGone(request: IncomingMessage, response: ServerResponse) {
   return response.destroyed || !request.socket.writable;
 }
 
 /** Ends the connection when this response's turn comes: Node 24 never destroys a queued response. */
-export function hangUp(response: ServerResponse): void {
+export function hangUp(response: ServerResponse) {
   if (response.socket !== null) response.destroy();
   else response.once('socket', (socket) => socket.destroySoon());
 }

@@ -84,7 +84,7 @@ function checkStatus(status: number, hasBody: boolean) {
 
   // RFC 9110 §15.3.5, §15.3.6, §15.4.5
   const isTooMuch = hasBody && [204, 205, 304].includes(status);
-  if (isTooMuch) throw new UsageError(`a reply with ${status} has no body`);
+  if (isTooMuch) throw new UsageError(`a reply with ${status} must not have a body`);
 }
 
 function fieldsOf(isJson: boolean, headers: Headers = {}) {

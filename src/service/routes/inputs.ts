@@ -35,9 +35,9 @@ const MEDIA_TYPE = /^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
 /**
- * Checks the query by a Standard Schema (version 1), whose output is the handler's `query`. The schema gets
- * an object without prototype: text for each name, an array for a repeated one. A query that does not match
- * is 400 `invalid_query`. Throws a `TypeError` for anything but a schema.
+ * Checks the query against a Standard Schema (version 1), whose output is the handler's `query`. The schema
+ * gets an object without prototype: text for each name, an array for a repeated one. A query that does not
+ * match is 400 `invalid_query`. Throws a `TypeError` for anything but a schema.
  *
  * @example get('/api/orders', authenticated, query(Page), ({ query }) => orders.list(query.after))
  */

@@ -108,8 +108,8 @@ type QueryOf<All> = All extends readonly [QueryInput<infer Output>, ...unknown[]
 type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] ? Output : undefined;
 
 /**
- * What a handler that stands alone receives. Takes the types of the route's pattern, access and inputs,
- * in this order.
+ * What a handler receives that is declared apart from its route. Takes the types of the route's pattern,
+ * access and inputs, in this order.
  *
  * @example
  * const show = ({ parameters }: RequestOf<'/api/orders/{id}'>) => orders.find(parameters.id);

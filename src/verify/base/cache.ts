@@ -23,7 +23,7 @@ export class Cache<Value> {
   }
 
   /** Stores the value if its key was offered before. */
-  offer(key: string, value: Value): void {
+  offer(key: string, value: Value) {
     const mark = markOf(key);
     const slot = mark & (MARKS - 1);
     const isMarked = this.#marks[slot] === mark;

@@ -91,7 +91,7 @@ export type Log = (event: LogEvent, fields: Fields) => void;
 /** Events that are counted; options/metrics has the metric of each. */
 export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch';
 
-/** Counts one event. `word` is of a closed list, and `issuer` a name in the settings. */
+/** Counts one event. `word` comes from a closed list, `issuer` from the settings. */
 export type Count = (event: CountedEvent, word: string, issuer?: string) => void;
 
 const MAX_FRAMES = 8;
@@ -140,7 +140,7 @@ export function describeBug(error: unknown): Fields {
 /** Source file or Node module, line, column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
-/** Of an error without a message. */
+/** The first line of a stack, if the error has no message. */
 const BARE_HEAD = /^\w*(?:Error|Exception)(?: \[\w+\])?(?=\n)/;
 
 /** The lines below the message. */

@@ -22,8 +22,8 @@ export type Connect = (address: URL, signal: AbortSignal) => Promise<object>;
 export function createKeyFetcher(
   { domain, issuer, jwksUri }: KeySource,
   connect: Connect | undefined,
-  timeoutMillis = 5_000,
-): () => Promise<JsonObject> {
+  timeoutMillis?: number,
+) {
   /** If there is no discovery document. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
@@ -67,14 +67,18 @@ export function createKeyFetcher(
     }
   }
 
+  return withDeadline((signal) => fetchKeySet(signal).catch(rethrow), timeoutMillis);
+}
+
+/** Bounds a fetcher, which need not heed the signal. */
+export function withDeadline(fetch: (signal: AbortSignal) => Promise<JsonObject>, timeoutMillis = 5_000) {
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
 
-    // The race settles even if the socket ignores the signal.
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchError('timeout')));
     });
-    return Promise.race([deadline, fetchKeySet(signal).catch(rethrow)]);
+    return Promise.race([deadline, fetch(signal)]);
   };
 }
 

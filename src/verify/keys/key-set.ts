@@ -57,7 +57,7 @@ export function createKeySet(
     const key = keyNamed(kid, keys);
     if (key !== undefined) return key;
 
-    // Without `kid`, another fetch would not help.
+    // For a token without `kid`, fetch only if there are no keys at all.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
@@ -176,7 +176,7 @@ export function createKeySet(
   }
 
   /** Stops retries only. */
-  function close(): void {
+  function close() {
     isClosed = true;
     cancelRetry();
   }

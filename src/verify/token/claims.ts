@@ -83,7 +83,7 @@ function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   // RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4
   if (events !== undefined) return 'event-token';
 
-  // Choice: some providers add `nonce` to access tokens, which then say what they are.
+  // Choice: some providers add `nonce` to access tokens. These pass if they say what they are.
   const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt;
   const looksLikeIdToken = ID_TOKEN_MEMBERS.some((name) => claims[name] !== undefined);
   return looksLikeIdToken && !namesItself ? 'id-token' : undefined;

@@ -14,7 +14,7 @@ const read = (file: string) => readFileSync(new URL(file, SRC), 'utf8');
 
 const mutants = (source: string) => mutationsOf(source).map((mutation) => applied(source, mutation));
 
-test('takes texts, templates, regular expressions and comments for what they are', () => {
+test('recognises string literals, templates, regular expressions and comments', () => {
   // ¬ stands for a backquote.
   const [source, ...expected] = [
     'a / b; // if (x)\n /* "y" */ f("\\"", \'it\\\'s\', /[/\'"]\\/¬/i.test(c)); ¬a${{ b: ¬c${d}¬ }.b} \\¬ // e¬;',
@@ -93,15 +93,15 @@ const CASES: readonly [source: string, ...mutants: string[]][] = [
 ];
 
 for (const [source, ...expected] of CASES) {
-  const count = expected.length === 0 ? 'nothing' : expected.length;
+  const count = expected.length === 1 ? 'one mutant' : `${expected.length || 'no'} mutants`;
 
-  test(`makes ${count} of ${source.replaceAll('\n', ' ')}`, () => {
+  test(`makes ${count} from ${source.replaceAll('\n', ' ')}`, () => {
     const made = mutants(source).filter((mutant) => !source.startsWith('x = ') || mutant.startsWith('x = '));
     assert.deepEqual(new Set(made), new Set(expected));
   });
 }
 
-test('says which line a mutant changes and how it reads before and after', () => {
+test('states which line a mutant changes, and its text before and after', () => {
   const source = 'const a = 1;\n  for (const b of a)\n    b();\n';
   const removed = mutationsOf(source).find(({ operator }) => operator === 'effect');
   assert.deepEqual(describe(source, removed!), { line: 3, was: 'b();', becomes: ';' });
@@ -179,7 +179,7 @@ test('an equivalent matches its mutant however the code around and inside its fu
   }
 });
 
-test('every explained mutant is there, once', () => {
+test('every mutant that is explained as equivalent exists exactly once', () => {
   const explained: readonly Equivalent[] = JSON.parse(read('../test/evidence/mutants/equivalents.json'));
   for (const file of new Set(explained.map((one) => one.file))) {
     const mutations = mutationsOf(read(file));
@@ -190,7 +190,7 @@ test('every explained mutant is there, once', () => {
   }
 });
 
-test('finds for every file of src tests that cover it, its own first', () => {
+test('finds the tests that cover each file of src, and puts its own test first', () => {
   for (const file of FILES) {
     const { together, alone } = coverageOf(file);
     // Doors run as processes and as packages, which no import shows.

@@ -48,21 +48,21 @@ test('two tarballs of the same files do not differ, and hold each file with its 
   });
 });
 
-test('a byte that differs in one file of a tarball is named, with its file and its place', () => {
+test('a byte that differs in one file of a tarball is named, with its file and its position', () => {
   assert.equal(
     tarballDifference(packed, planted('b = 2', 4, '3')),
     'package/dist/deep/b.js differs at byte 4: 0x32 and 0x33',
   );
 });
 
-test('a file whose mode allows others more is named, with the byte of the mode that differs', () => {
+test('a file whose mode differs is named, with the byte of the mode that differs', () => {
   assert.equal(
     tarballDifference(packed, planted('package/dist/a.js', 100, '000600')),
     'the mode of package/dist/a.js differs at byte 4: 0x34 and 0x30',
   );
 });
 
-test('a tarball that was compressed otherwise is said to hold the same files', () => {
+test('a tarball that was compressed differently is reported to hold the same files', () => {
   const other = Buffer.from(packed);
   // The system that the header of gzip names, which is no part of the files.
   other[9] = 0x07;

@@ -24,7 +24,7 @@ export const VARIANTS: readonly Variant[] = [
     becomes: 'LARGEST_BATCH = 1',
     breaks: [
       'computes the replies of one turn, then writes the responses',
-      'lets at most 64 requests wait, and works them all off with the last',
+      'processes waiting requests as soon as there are 64, and the rest together in a later turn',
     ],
   },
 ];

@@ -164,7 +164,7 @@ for (const [name, value] of [
   });
 }
 
-test('refuses an empty list of scopes, which would silently turn them off', () => {
+test('refuses an empty list as the scopes of the resource, which would silently announce none', () => {
   const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
   assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more strings,/);
 });

@@ -240,7 +240,7 @@ const TORN = [
 ];
 
 for (const name of TORN) {
-  test(`shows nothing of the key in the joined name ${JSON.stringify(name)} [CWE-532]`, () => {
+  test(`shows nothing of a secret that has become part of the name ${JSON.stringify(name)} [CWE-532]`, () => {
     const problem = onlyProblem({ environment: { ...REQUIRED, [name]: 'REQUIRED' } });
     assert.equal(
       problem,

@@ -19,7 +19,7 @@ import {
   type Sources,
 } from './every-setting.ts';
 
-test('says of a missing domain and audience what they are, what to set and which sources were read', () => {
+test('explains what a missing domain and audience are, what to set and which sources were read', () => {
   for (const [files, states] of [
     [{}, ['not there', 'not there']],
     [{ '.env': '' }, ['there', 'not there']],
@@ -153,14 +153,14 @@ for (const [what, sources, name] of [
   ['.env in single quotes', { environment: REQUIRED, files: { '.env': "HOST='${A}'" } }, 'HOST'],
   ['YAML', withYaml('server:\n  host: ${HOST:localhost}'), 'server.host'],
   ['a list in YAML', withYaml('idp:\n  requiredClaims:\n  - scp\n  - ${CLAIM}'), 'idp.requiredClaims'],
-  ['text where a number is wanted', { environment: { ...REQUIRED, PORT: '${PORT}' } }, 'PORT'],
+  ['a value that must be a number', { environment: { ...REQUIRED, PORT: '${PORT}' } }, 'PORT'],
   [
     'a list with commas',
     { environment: { ...REQUIRED, CORS_ALLOWED_METHODS: 'GET,${X}' } },
     'CORS_ALLOWED_METHODS',
   ],
 ] as const satisfies readonly (readonly [string, Sources, string])[]) {
-  test(`refuses a text with a placeholder in ${what}, since nothing is substituted`, () => {
+  test(`refuses a placeholder in ${what}, since placeholders are not substituted`, () => {
     const problem = onlyProblem(sources);
     assert.ok(problem.startsWith(`${name} (`), problem);
     assert.match(problem, /: holds "\$\{", which nothing replaces here; write the value$/);
@@ -185,7 +185,7 @@ test('writes each problem on one line of printable ASCII, whatever the name of a
   assert.match(problemsOf(withYaml(yaml))[0] ?? '', /^idp\.a\?\?b \(/);
 });
 
-test('has the problems in the message of an error with its own name', () => {
+test('throws a ConfigurationError whose message lists the problems', () => {
   assert.throws(
     () => inDirectory({}, (directory) => loadSettings({}, directory)),
     (failure) =>

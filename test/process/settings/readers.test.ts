@@ -47,7 +47,7 @@ function faultOf(reader: (raw: RawValue) => string, value: string): string | fal
   }
 }
 
-test('accepts a whole number at both bounds, as number or as text', () => {
+test('accepts a whole number at both bounds, as a number or as a string', () => {
   for (const raw of [3, '3', 60, '60', '007', '000000000000060', 7.0]) {
     assert.equal(integer(3, 60)(raw), Number(raw));
   }
@@ -84,7 +84,7 @@ for (const raw of [
     refuses(integer(3, 60), raw, /^must be a whole number from 3 to 60$/));
 }
 
-test('refuses empty text as a whole number from 0', () => refuses(integer(0, 60), '', /whole number/));
+test('refuses an empty string as a whole number from 0', () => refuses(integer(0, 60), '', /whole number/));
 
 for (const raw of [true, 'true', 'TRUE', 'True', 'tRuE']) {
   test(`reads ${show(raw)} as true`, () => assert.equal(boolean(raw), true));
@@ -160,7 +160,7 @@ for (const [raw, value] of LISTS) {
 }
 
 for (const raw of [1, true, NaN, null, [1], ['a', true], [null], ['a', null]]) {
-  test(`refuses ${show(raw)} as a list of texts and says to quote what is not text`, () =>
+  test(`refuses ${show(raw)} as a list of strings, and says to quote any other value`, () =>
     refuses(words, raw, /^must be a list of 0 or more strings, .*; quote any other value$/));
 }
 
@@ -169,14 +169,14 @@ for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
 }
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
-  test(`finds ${show(blank)} anywhere in a text`, () => {
+  test(`finds ${show(blank)} anywhere in a string`, () => {
     for (const value of [`a${blank}b`, `${blank}a`, `a${blank}`, blank]) {
       assert.equal(faultOf(textWithoutBlanks, value), 'is empty, or has white space or a NUL; remove it');
     }
   });
 }
 
-test('refuses an empty text, and an empty member of a list', () => {
+test('refuses an empty string, and an empty member of a list', () => {
   assert.equal(faultOf(textWithoutBlanks, ''), 'is empty, or has white space or a NUL; remove it');
   refuses(words, ['a', ''], /^is empty, or has white space or a NUL; remove it$/);
 });
@@ -185,7 +185,7 @@ for (const raw of [',', ' , ', ',,', ',a', 'a,', 'a,,b', 'a, ']) {
   test(`refuses ${show(raw)}, a list with a hole [H2]`, () => refuses(words, raw, /^is empty/));
 }
 
-test('finds no white space in a text without it', () => {
+test('finds no white space in a string that has none', () => {
   for (const value of ['a', 'urn:api:1-é']) assert.equal(faultOf(textWithoutBlanks, value), false);
 });
 
@@ -351,7 +351,7 @@ for (const value of [
 
 const NO_URL = 'must be a URL that begins with https:// or http://, without "@", "#" or "?"';
 
-test('accepts the beginning of a URL without white space', () => {
+test('accepts the beginning of a URL, if it has no white space', () => {
   for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {
     assert.equal(faultOf(urlPrefix, value), false);
   }

@@ -186,7 +186,7 @@ for (const name of ['.env', 'application.yml']) {
   });
 }
 
-test('ignores files that the permission model hides, and says so of a missing setting', (t) => {
+test('ignores files that the permission model hides, and names them as not granted when a setting is missing', (t) => {
   for (const name of ['lstatSync', 'existsSync'] as const) failWith(t, name, 'ERR_ACCESS_DENIED');
   assert.deepEqual(
     problemsIn(() => loadProfileSettings(REQUIRED, '/srv')),
@@ -227,7 +227,7 @@ test('rethrows an error that is not of the file system instead of reporting a pr
   );
 });
 
-test('takes little time to recognize a name that an orchestrator has set, however long it is [C10]', () => {
+test('takes little time to recognise a name that an orchestrator has set, however long it is [C10]', () => {
   const environment = { ...REQUIRED, [`${'_SERVICE_PORT_'.repeat(8_000)}-`]: '1' };
   const millis = processorMillis(() => load({ environment }));
   assert.ok(millis < 1_000, `${millis} ms`);
@@ -249,7 +249,7 @@ test('reads no file of more than a million bytes', () => {
   }
 });
 
-test('reads a quoted text as long as a file may be', () => {
+test('reads a quoted string as long as a file may be', () => {
   const host = 'x'.repeat(999_900);
   assert.equal(load(withYaml(`server:\n  host: "${host}"`)).settings.host, host);
 });
@@ -261,7 +261,7 @@ test('ignores one byte-order mark at the start of a file', () => {
   assert.match(onlyProblem(withYaml('\uFEFF\uFEFFserver:\n')), /line 1: .*character/);
 });
 
-test('recognises what an orchestrator sets by its name, whatever the values of other variables', () => {
+test('recognises a variable of an orchestrator by its name, whatever the values of other variables', () => {
   const environment = {
     ...REQUIRED,
     IDP_DPOP_NONCE_SECRET: `${'s'.repeat(40)}_PORT_1_a=`,

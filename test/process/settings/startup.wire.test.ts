@@ -26,7 +26,7 @@ async function refusalOf(given: OutOfProcess): Promise<string[]> {
   }
 }
 
-test('exits 1 without the domain and the audience and names both', async () => {
+test('exits with 1 when the domain and the audience are missing, and names both', async () => {
   const [domain = '', audience = '', ...others] = await refusalOf({});
   assert.match(domain, /^configuration: IDP_DOMAIN .*issuer base URL.*; set this to its host name$/);
   assert.match(
@@ -68,7 +68,7 @@ test('reports every problem at once, one line each, without the values', async (
   assert.ok(!lines.some((line) => line.includes(secret)));
 });
 
-test('exits 1 when CONFIG_FILE names no file', async () => {
+test('exits with 1 when CONFIG_FILE names no file', async () => {
   const lines = await refusalOf({
     environment: { IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x', CONFIG_FILE: 'missing.yml' },
   });
@@ -113,7 +113,7 @@ test('starts from .env and application.yml of the working directory and warns of
   }
 });
 
-test('exits 1 when the working directory is gone, and reports other known problems', () => {
+test('exits with 1 when the working directory is gone, and reports other known problems', () => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   const words = [
     '-c',

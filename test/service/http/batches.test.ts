@@ -35,7 +35,7 @@ test('computes the replies of one turn, then writes the responses', async () => 
   ]);
 });
 
-test('lets at most 64 requests wait, and works them all off with the last', async () => {
+test('processes waiting requests as soon as there are 64, and the rest together in a later turn', async () => {
   const names = Array.from({ length: 140 }, (_, index) => `${index}`);
   const first = names.slice(0, 64);
   const second = names.slice(64, 128);

@@ -122,7 +122,7 @@ test('gives a client 90 seconds from the oldest unread response, however many it
   assert.equal(overdueFrom(81), 121);
 });
 
-test('counts each response from when it and all before it were written', () => {
+test('times a response from when it and all responses before it were written', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
   const second = ask();
@@ -156,7 +156,7 @@ test('discards up to a mebibyte after the last response, then stops reading', ()
   assert.deepEqual([socket.isPaused, requests], [true, []]);
 });
 
-test('after the responses under way, writes the first final response that it was given, and no other', () => {
+test('writes the first closing response that it is given, after the responses under way, and no other', () => {
   const { socket, connection, ask } = open();
   const first = ask();
   const second = ask();
@@ -206,7 +206,7 @@ test('reads no more than 64 KiB ahead, until the oldest response is finished [do
   assert.equal(socket.isPaused, true);
 });
 
-test('does not read on while the next response is far ahead too', () => {
+test('does not resume reading while too much has been read ahead of the next response too', () => {
   const { socket, ask, first } = openReading(1);
   socket.bytesRead = 2 + AHEAD_BYTES;
   ask();
@@ -214,7 +214,7 @@ test('does not read on while the next response is far ahead too', () => {
   assert.equal(socket.isPaused, true);
 });
 
-test('leaves a pause alone that is not its own', () => {
+test('does not end a pause that it did not cause', () => {
   const { socket, first } = openReading(1);
   socket.pause();
   first.finish();
@@ -233,7 +233,7 @@ for (const [what, end] of [
   ],
   ['the last request of a drain', ({ connection }) => connection.finishUp()],
 ] as readonly (readonly [string, (opened: ReturnType<typeof open>) => unknown])[]) {
-  test(`reads nothing after ${what}, however far it is ahead [RFC 9112 §9.6]`, () => {
+  test(`reads nothing after ${what}, even once the earlier responses are finished [RFC 9112 §9.6]`, () => {
     const opened = openReading(AHEAD_BYTES + 1);
     end(opened);
     opened.first.finish();
@@ -241,14 +241,14 @@ for (const [what, end] of [
   });
 }
 
-test('in a drain, ends with the last request that has arrived, and reads nothing after it [RFC 9112 §9.6]', () => {
+test('in a drain, closes after the last request that has arrived, and reads nothing after it [RFC 9112 §9.6]', () => {
   const { socket, connection, first, second } = openReading(1);
   connection.finishUp();
   assert.deepEqual([first.response.shouldKeepAlive, second.response.shouldKeepAlive], [true, false]);
   assert.equal(socket.isPaused, true);
 });
 
-test('in a drain, ends with the next request if the last response has begun [RFC 9112 §9.6]', () => {
+test('in a drain, closes after the next request if the last response has begun [RFC 9112 §9.6]', () => {
   const { socket, connection, ask, second } = openReading(1);
   Object.assign(second.response, { headersSent: true });
   connection.finishUp();
@@ -266,7 +266,7 @@ test('in a drain, reads nothing after the requests that have arrived together [R
   assert.equal(socket.isPaused, true);
 });
 
-test('in a drain, reads the rest of an arriving request, and ends with it or with one behind it [RFC 9112 §9.6]', () => {
+test('in a drain, reads the rest of a request that is arriving, and closes after it or after a request that follows it [RFC 9112 §9.6]', () => {
   const { socket, connection, ask, second } = openReading(1);
   Object.assign(second.response, { req: { complete: false } });
   connection.finishUp();
@@ -278,7 +278,7 @@ test('in a drain, reads the rest of an arriving request, and ends with it or wit
   assert.deepEqual([third.shouldKeepAlive, fourth.shouldKeepAlive], [false, false]);
 });
 
-test('tells no response of a client that closes its side after we have closed ours', () => {
+test('does not notify a response that the client has closed its side if we closed ours first', () => {
   const { socket, ask } = open();
   const { response } = ask();
   let closings = 0;

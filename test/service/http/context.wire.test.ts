@@ -61,7 +61,7 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     ['a handler that waits', 'GET /async/', ''],
     ['a handler behind a body', 'POST /body/', '1'],
   ] as const) {
-    test(`is that of its own arrival in ${what}, however many arrive in one turn`, async (t) => {
+    test(`is its own in ${what}, however many requests arrive in one turn`, async (t) => {
       const { port, seen } = await openTraced(t);
       const count = 100;
       const wire = await openWire(port);
@@ -74,7 +74,7 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     });
   }
 
-  test('is that of its own arrival in a schema, even with requests of other connections', async (t) => {
+  test('is its own in a schema, even with requests of other connections', async (t) => {
     const { port, seen } = await openTraced(t);
     const wires = await Promise.all(Array.from({ length: 5 }, () => openWire(port)));
     for (const [index, wire] of wires.entries()) wire.send(request(`GET /schema?id=${index}`));
@@ -84,7 +84,7 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     for (const wire of wires) wire.destroy();
   });
 
-  test('is that of its own arrival when its signal aborts since the client has left', async (t) => {
+  test('is its own in a listener for the abort of its signal, when the client leaves', async (t) => {
     const { port, seen, server } = await openTraced(t);
     const wire = await openWire(port);
     const waiting = once(server, 'waiting');

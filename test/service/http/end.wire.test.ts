@@ -112,7 +112,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.deepEqual(statusesIn(text), [405]);
   });
 
-  test('accepts no new connections', async (t) => {
+  test('refuses new connections once the port is closed', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
     await listener.closing();
@@ -137,7 +137,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('accepts further connections for a quarter of a second, and no longer', async (t) => {
+  test('accepts connections for another quarter of a second before the port closes, and no longer', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
     for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();

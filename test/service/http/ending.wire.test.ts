@@ -117,7 +117,7 @@ const ENDINGS: Readonly<Record<string, readonly [bytes: string, status: number]>
 
 describe('behind a request whose response ends the connection', { timeout: 60_000 }, () => {
   for (const [what, [ending, status]] of Object.entries(ENDINGS)) {
-    test(`nothing more is read, and every request before it is answered: ${what} [RFC 9112 §9.6]`, async (t) => {
+    test(`nothing more is read, and every earlier request is answered: ${what} [RFC 9112 §9.6]`, async (t) => {
       const { wire, socket, count, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + ending);
       const before = await settled();
@@ -134,7 +134,7 @@ describe('behind a request whose response ends the connection', { timeout: 60_00
       await closed;
     });
 
-    test(`every request before it is answered even if all arrive in one piece: ${what} [RFC 9112 §9.3.2]`, async (t) => {
+    test(`every earlier request is answered, even if all requests arrive in one piece: ${what} [RFC 9112 §9.3.2]`, async (t) => {
       const { wire, response, settled } = await openHolding(t);
       wire.send(NOW + HELD + NOW + ending + NOW.repeat(10_000));
       await settled();
@@ -157,7 +157,7 @@ describe('behind a request whose response ends the connection', { timeout: 60_00
 });
 
 describe('behind a request that waits', { timeout: 60_000 }, () => {
-  test('a limited amount is read, and the rest once it is answered', async (t) => {
+  test('a limited amount is read, and the rest once that request is answered', async (t) => {
     const { wire, socket, count, response, settled } = await openHolding(t);
     const total = 20_000;
     wire.send(HELD.repeat(total));
@@ -175,7 +175,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     ['a check of the caller', '/guarded-json', 10_000, () => `Authorization: Bearer ${tokenWith()}\r\n`],
     ['a handler', '/held-json', 100_000, () => ''],
   ] as const) {
-    test(`at most one further body is read, and all are answered: ${what} [docs/operations.md]`, async (t) => {
+    test(`at most one further body is read, and all requests are answered: ${what} [docs/operations.md]`, async (t) => {
       const { wire, response, settled } = await openHolding(t);
       const bodies = jsonOf(path, length, token()).repeat(100);
       wire.send(bodies + LAST);
@@ -185,7 +185,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     });
   }
 
-  test('a body behind others is read further once they are answered, however much was read ahead', async (t) => {
+  test('the rest of a body is read once the requests before it are answered, however much was read ahead', async (t) => {
     const { wire, response, settled } = await openHolding(t);
     const small = jsonOf('/json', 30_000);
     const large = jsonOf('/json', 100_000);
@@ -209,7 +209,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     assert.deepEqual(statusesIn(await wire.until((text) => statusesIn(text).length === 2)), [200, 200]);
   });
 
-  test('all are answered however often we and Node stop and resume reading [RFC 9112 §9.3.2]', async (t) => {
+  test('all requests are answered, however often we and Node stop and resume reading [RFC 9112 §9.3.2]', async (t) => {
     const { wire } = await openHolding(t);
     const mixed = line('GET /soon') + jsonOf('/json', 90_000) + NOW;
     wire.send(mixed.repeat(300) + LAST);

@@ -58,7 +58,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('does not count the time in which nothing is read because responses are unread [docs/operations.md]', async (t) => {
+  test('does not time out a partly read request while reading is paused because responses are unread [docs/operations.md]', async (t) => {
     const { port, server } = await openListener(t);
     const connected = once(server, 'connection') as Promise<[Socket]>;
     const socket = connect(port, '127.0.0.1').pause();

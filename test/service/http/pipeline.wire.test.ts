@@ -109,7 +109,7 @@ test('logs the frames of an error without its message', async () => {
   assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
 });
 
-test('sends what an asynchronous handler returns, and passes it the time of the request and no parameters', async () => {
+test('passes an asynchronous handler the time of the request and no parameters, and sends what the handler returns', async () => {
   const { status, body } = await service.ask('/later', { token: tokenWith() });
   assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
 });
@@ -250,7 +250,7 @@ test('checks every rule that covers a path, in any order [H2]', async (t) => {
   }
 });
 
-test('goes on with a request once the keys it waits for are there', async (t) => {
+test('completes a request whose token is verified asynchronously', async (t) => {
   const waiting = await startRoutes({
     routes: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
     verify: async (token) => verifyToken(token),

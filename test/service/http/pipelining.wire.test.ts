@@ -81,7 +81,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
     ['known at once', first(HOST), 400],
     ['worked out later', `${first('Content-Length: 5\r\n', '1.1', '/later')}hello`, 200],
   ] as const) {
-    test(`is not run while that response, ${what}, waits for an earlier one [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not run while the response that ends the connection, ${what}, waits for an earlier one [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       const wire = await openWire(counted.app.port);
       let seen = 0;
@@ -118,7 +118,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assertRefused(await wire.untilClosed(), 400, 'invalid_request', MALFORMED, 2);
   });
 
-  test('waits with the refusal until the request before the garbage is answered', async (t) => {
+  test('holds back the refusal until the request before the garbage is answered', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
     const received = exchange(listener.port, `${HELD}${GARBAGE}`);
@@ -126,7 +126,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.deepEqual(statusesIn(await received), [200, 400]);
   });
 
-  test('waits with the refusal of CONNECT until the request before it is answered [RFC 9112 §9.3.2]', async (t) => {
+  test('holds back the refusal of CONNECT until the request before it is answered [RFC 9112 §9.3.2]', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
     const received = exchange(listener.port, `${HELD}${CONNECT}`);
@@ -240,7 +240,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     });
   }
 
-  test('waits with the refusal until every request before the garbage is answered', async (t) => {
+  test('holds back the refusal until every request before the garbage is answered', async (t) => {
     const listener = await openListener(t);
     const arrival = listener.held();
     // The second response is ready at once, and waits behind the first.

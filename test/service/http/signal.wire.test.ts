@@ -120,7 +120,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
   }
 
-  test('causes no error when a handler rethrows it, and it alone, after the client has gone', async (t) => {
+  test('has a reason that a handler may rethrow without an error after the client has gone, unlike any other error', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const unnamed = Object.defineProperty(new Error(), 'name', {
       get() {
@@ -145,7 +145,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     );
   });
 
-  test('causes an error when a handler rethrows it while the client waits', async (t) => {
+  test('does not excuse an AbortError that a handler throws while the client waits', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET);
@@ -235,7 +235,7 @@ describe('the signal', { timeout: 30_000 }, () => {
 });
 
 describe('the time of a handler', { timeout: 30_000 }, () => {
-  test('ends it with 503 and aborts its signal, but keeps the connection', async (t) => {
+  test('is limited: at the limit the request gets 503 and its signal aborts, but the connection is kept', async (t) => {
     const { port, held, logs } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '2' });
     for (const [index, bytes] of [GET, POST].entries()) {
       const wire = await openWire(port);
@@ -256,7 +256,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     }
   });
 
-  test('is 30 seconds by default', async (t) => {
+  test('is limited to 30 seconds by default', async (t) => {
     const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET);
@@ -268,7 +268,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('has no limit when it is 0', async (t) => {
+  test('has no limit when HANDLER_TIMEOUT_SECONDS is 0', async (t) => {
     const { port, held } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '0' });
     const wire = await openWire(port);
     wire.send(GET);
@@ -294,7 +294,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     wire.destroy();
   });
 
-  test('ends once: what the handler returns or throws later is ignored', async (t) => {
+  test('is over once the request has got 503: what the handler returns or throws later is ignored', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const unhandled: unknown[] = [];
     const noteUnhandled = (failure: unknown) => void unhandled.push(failure);
@@ -324,7 +324,7 @@ describe('the time of a handler', { timeout: 30_000 }, () => {
     ['a body', POST],
     ['a query', GET],
   ] as const) {
-    test(`also limits the schema of ${what}`, async (t) => {
+    test(`includes the time of the schema of ${what}`, async (t) => {
       const { port, calls } = await openRoutes(t);
       const wire = await openWire(port);
       const before = clock.pending.length;

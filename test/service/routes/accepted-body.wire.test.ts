@@ -153,7 +153,7 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
     assert.deepEqual(taken, [{ a: 3, b: 2 }]);
   });
 
-  test('accepts what only resembles a refused member, or is not a member', async () => {
+  test('accepts members that only resemble the refused ones, and the names of refused members as values', async () => {
     const bodies = [
       '{"constructor":1}',
       '{"constructor":null}',
@@ -334,7 +334,7 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
     'half of a pair in UTF-8': Buffer.from('"\xed\xa0\x80"', 'latin1'),
     'UTF-8 that is cut off': Buffer.from('"\xc3', 'latin1'),
     'UTF-16': Buffer.from('{}', 'utf16le'),
-    'a control character in a text': '"\n"',
+    'a control character in a string': '"\n"',
   };
   for (const [what, body] of Object.entries(MALFORMED)) {
     test(`refuses ${what} [RFC 8259 §8.1]`, async () => {
@@ -439,12 +439,12 @@ describe('the order of the checks', { timeout: 30_000 }, () => {
     return { path, fields, body: isMissing ? '' : `{${members.join(',')}}${tail}` };
   }
 
-  test('finds nothing in the request without a fault', async () => {
+  test('accepts the request that the faults are made from', async () => {
     assert.equal((await responseTo(sentWith())).status, 200);
   });
 
   for (const [index, [reason, fault]] of FAULTS.entries()) {
-    test(`finds ${reason} before every later one`, async () => {
+    test(`reports ${reason} before every later fault`, async () => {
       for (const later of [undefined, ...FAULTS.slice(index + 1)]) {
         const response = await responseTo(sentWith(...(later === undefined ? [fault] : [later[1], fault])));
         assert.equal(service.logs.at(-1)?.reason, reason, later?.[0]);

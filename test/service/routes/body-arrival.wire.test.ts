@@ -96,14 +96,14 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     });
   }
 
-  test('of HTTP/1.0 never gets it [RFC 9110 §10.1.1]', async (t) => {
+  test('of HTTP/1.0 never gets a 100 [RFC 9110 §10.1.1]', async (t) => {
     const { port, taken } = await openRoutes(t);
     const head = headOf('/any', EXPECT, THREE).replace('HTTP/1.1', 'HTTP/1.0');
     assert.deepEqual(statusesIn(await exchange(port, `${head}"x"`)), [200]);
     assert.deepEqual(taken, ['x']);
   });
 
-  test('gets it after the responses to earlier requests [RFC 9112 §9.3.2]', async (t) => {
+  test('gets the 100 after the responses to earlier requests [RFC 9112 §9.3.2]', async (t) => {
     const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(`GET /held HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', EXPECT, THREE, 'Connection: close')}`);
@@ -116,7 +116,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     assert.deepEqual([held?.text, any?.text, others], ['{"held":true}', '{"body":"x"}', []]);
   });
 
-  test('is the only one that gets it', async (t) => {
+  test('gets a 100, but a client that does not expect 100 Continue gets none', async (t) => {
     const { port } = await openRoutes(t);
     const received = await exchange(port, `${headOf('/any', THREE, 'Connection: close')}"x"`);
     assert.ok(!received.includes(' 100 '));
@@ -150,7 +150,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     ['not at all', headOf('/any', THREE)],
     ['though it was asked for', headOf('/any', THREE, EXPECT)],
   ] as const) {
-    test(`in time, ${what}, gets its own request a 408 [RFC 9110 §15.5.9]`, async (t) => {
+    test(`a request whose body does not arrive in time (${what}) gets 408 [RFC 9110 §15.5.9]`, async (t) => {
       const { port, logs, taken } = await openRoutes(t, { prepare: hasten });
       const wire = await openWire(port);
       for (const piece of pieces) wire.send(piece);
@@ -161,13 +161,13 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     });
   }
 
-  test('in time, behind other requests, is 408 in its turn', async (t) => {
+  test('a request whose body does not arrive in time gets 408 after the responses to earlier requests', async (t) => {
     const { port } = await openRoutes(t, { prepare: hasten });
     const received = await exchange(port, `GET /none HTTP/1.1\r\nHost: a\r\n\r\n${headOf('/any', THREE)}"x`);
     assert.deepEqual(statusesIn(received), [200, 408]);
   });
 
-  test('in time, while keys are being fetched, is 408 once they have arrived', async (t) => {
+  test('a request whose body does not arrive in time gets 408 once its token, which waits for keys, is verified', async (t) => {
     const { verify, release } = heldUp();
     const { port, logs, server } = await openRoutes(t, { prepare: hasten, verify });
     const wire = await openWire(port);
@@ -182,7 +182,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     );
   });
 
-  test('in time, of a request that Node no longer times, is 408 after 15 seconds [docs/operations.md]', async (t) => {
+  test('a request whose body does not arrive gets 408 after 15 seconds even if Node does not time it [docs/operations.md]', async (t) => {
     const untimed = (server: Server) => void Object.assign(server, { headersTimeout: 0, requestTimeout: 0 });
     const { port, server } = await openRoutes(t, { prepare: untimed });
     const received = exchange(port, `${headOf('/any', THREE)}"x`);
@@ -194,13 +194,13 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     assert.deepEqual(statusesIn(await received), [408]);
   });
 
-  test('in time, and is not awaited, does not prevent the refusal of its caller', async (t) => {
+  test('a caller is refused without waiting for a body that does not arrive', async (t) => {
     const { port, released } = await openRoutes(t, { prepare: hasten });
     assert.deepEqual(statusesIn(await exchange(port, `${headOf('/guarded', THREE)}"x`)), [401]);
     assert.deepEqual(released, []);
   });
 
-  test('is not awaited once its header fields were late [RFC 9110 §15.5.9]', async (t) => {
+  test('a body is not awaited if the header fields of its request were late [RFC 9110 §15.5.9]', async (t) => {
     const { port, server, released, taken } = await openRoutes(t, { prepare: hasten });
     const wire = await openWire(port);
     const late = once(server, 'clientError');
@@ -214,7 +214,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
   });
 
   for (const broken of ['x\r\n', '3\r\n"x"x', '-1\r\n']) {
-    test(`because of the broken chunk ${JSON.stringify(broken)} is 400 on the response to its own request`, async (t) => {
+    test(`a request with the broken chunk ${JSON.stringify(broken)} gets 400 as its only response`, async (t) => {
       const { port, logs, taken, server } = await openRoutes(t);
       for (const isSplit of [false, true]) {
         const asked = once(server, 'request');
@@ -232,7 +232,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     });
   }
 
-  test('because of a broken chunk does not lose the response to the request before it', async (t) => {
+  test('a broken chunk does not lose the response to the request before it', async (t) => {
     const { port, taken } = await openRoutes(t);
     const first = `${headOf('/any', CHUNKED)}1\r\n1\r\n0\r\n\r\n`;
     assert.deepEqual(statusesIn(await exchange(port, `${first}${headOf('/any', CHUNKED)}x\r\n`)), [200, 400]);
@@ -248,7 +248,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
       ['by its length', headOf('/any', THREE), '"x'],
       ['in chunks', headOf('/any', CHUNKED), '2\r\n"x\r\n'],
     ] as const) {
-      test(`because the client leaves ${how} in the middle, ${what}, is not logged`, async (t) => {
+      test(`a body that the client cuts off ${how} (${what}) is logged at debug at most`, async (t) => {
         const { port, logs, taken, server } = await openRoutes(t);
         const asked = once(server, 'request') as Promise<[IncomingMessage]>;
         const wire = await openWire(port);
@@ -266,7 +266,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     }
   }
 
-  test('because the client left before it was read is not logged either', async (t) => {
+  test('a body whose client left before the body was read is not logged', async (t) => {
     const { verify, release } = heldUp();
     const { port, logs, taken, server } = await openRoutes(t, { verify });
     const asked = once(server, 'request') as Promise<[IncomingMessage]>;
@@ -281,7 +281,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     assert.deepEqual([logs, taken], [[], []]);
   });
 
-  test('because the client closed its side does not lose the responses to earlier requests', async (t) => {
+  test('a body that the client cuts off by closing its side does not lose the responses to earlier requests', async (t) => {
     const { port, released } = await openRoutes(t);
     const wire = await openWire(port);
     wire.socket.allowHalfOpen = true;

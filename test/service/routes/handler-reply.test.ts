@@ -171,7 +171,7 @@ test('reply accepts exactly the characters in names and values that Node can wri
 
 test('a reply with 204, 205 or 304 has no body [RFC 9110 §15.3.5, §15.3.6, §15.4.5]', () => {
   for (const status of [204, 205, 304]) {
-    const message = `a reply with ${status} has no body`;
+    const message = `a reply with ${status} must not have a body`;
     assert.throws(() => reply(status, {}), { name: 'TypeError', message });
   }
 });
@@ -232,17 +232,17 @@ circular.self = circular;
 
 /** Objects to TypeScript that have no JSON, or JSON of another kind. */
 const NO_JSON: Readonly<Record<string, object>> = {
-  'a date, which is text in JSON': new Date(),
+  'a date, which is a string in JSON': new Date(),
   'an invalid date, which is null in JSON': new Date(NaN),
-  'an address, which is text in JSON': new URL('https://a.example/'),
-  'a text in an object': Object('text'),
-  'a number in an object': Object(5),
-  'a truth value in an object': Object(true),
-  'a big number in an object': Object(1n),
-  'a big number inside': { amount: 1n },
+  'a URL, which is a string in JSON': new URL('https://a.example/'),
+  'a String object': Object('text'),
+  'a Number object': Object(5),
+  'a Boolean object': Object(true),
+  'a BigInt object': Object(1n),
+  'a BigInt inside': { amount: 1n },
   'a function': () => {},
   'a class': class {},
-  'an object that is text in JSON': { toJSON: () => '{}' },
+  'an object that is a string in JSON': { toJSON: () => '{}' },
   'an object that is a number in JSON': { toJSON: () => 5 },
   'an object that is null in JSON': { toJSON: () => null },
   'an object that JSON leaves out': { toJSON: () => undefined },
@@ -400,7 +400,7 @@ test('a handler can return only JSON, a reply or nothing, and a GET must return 
   assert.throws(() => replyToResult(undefined, 'GET'), TypeError);
 });
 
-test('makes no reply of what is not JSON', () => {
+test('a result that has no JSON form throws a TypeError', () => {
   const message = 'a body must be a JSON object or array';
   assert.throws(() => replyToResult({ toJSON: () => undefined }, 'GET'), { name: 'TypeError', message });
   assert.throws(() => replyToResult({ amount: 1n }, 'GET'), TypeError);

@@ -263,7 +263,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
     });
   }
 
-  test('has its own fields, and the Location of what was created', async () => {
+  test('has the fields that the handler sets, and the Location of what was created', async () => {
     const { headers } = await asked('GET', '/reply');
     assert.deepEqual(
       [headers['x-a'], headers['cache-control'], headers['x-content-type-options']],
@@ -392,7 +392,7 @@ test('a UsageError is logged with its fixed sentence, and no other error with it
 });
 
 describe('the methods of a path', { timeout: 30_000 }, () => {
-  test('are those of its routes: others are 405 with Allow [RFC 9110 §15.5.6]', async (t) => {
+  test('are those of its routes: any other method gets 405 with Allow [RFC 9110 §15.5.6]', async (t) => {
     const ok = () => ({});
     const app = await startRoutes({
       routes: [
@@ -418,7 +418,7 @@ describe('the methods of a path', { timeout: 30_000 }, () => {
     assert.equal((await app.ask('/a/special', { method: 'DELETE', token: tokenWith() })).status, 200);
   });
 
-  test('have parameters with their own names', async (t) => {
+  test('each get the parameter names of the pattern of their own route', async (t) => {
     const give = ({ parameters }: { readonly parameters: object }) => ({ parameters });
     const app = await startRoutes({
       routes: [get('/a/{id}', open, give), put('/a/{name}', open, give), post('/a/x', open, give)],

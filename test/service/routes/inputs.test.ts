@@ -27,7 +27,7 @@ test('a query has names that objects inherit only if the client has sent them', 
   assert.equal((queryOf('') as Record<string, unknown>).toString, undefined);
 });
 
-test('a query with many names takes time in proportion', () => {
+test('a query with many names takes time proportional to their number', () => {
   const names = Array.from({ length: 50_000 }, (_, index) => index.toString(36));
   let values: unknown;
   const millis = processorMillis(() => {

@@ -161,7 +161,7 @@ test('a route or rule with several faults throws for its access first', () => {
   assert.throws(() => under('x', undefined as never), withoutAccess('under x'));
 });
 
-test('the errors that get and under throw name the line of the call in their stacks', () => {
+test('the errors of get() and under() name the line of the call in their stacks', () => {
   const names = { get, open, under };
   const routes = ['const routes = [', "  get('/a', open, () => ({})),", "  get('/b', () => ({})),", '];'];
   assert.match(stackOf(routes, names), /routes\.js:3:/);
@@ -169,7 +169,7 @@ test('the errors that get and under throw name the line of the call in their sta
   assert.match(stackOf(rules, names), /routes\.js:3:/);
 });
 
-test('a route has the method of its function, and its inputs', () => {
+test('get, post, put, patch and del make routes with their method and the given inputs', () => {
   const taken = query(schemaOf((value) => ({ value })));
   const body = json();
   const give = () => ({});
@@ -189,21 +189,18 @@ test('a route has the method of its function, and its inputs', () => {
   }
 });
 
-test('no route or rule is made of an invalid guard or input', () => {
+test('no route or rule can be made with an invalid guard or input', () => {
   const schema =
     'a schema must have "~standard" of version 1 with a function "validate"; options come second';
   const limit = 'limitBytes must be a whole number from 1 to 16777216';
   for (const [message, make] of [
-    ['scope a b: not all are valid scopes; pass each alone', () => get('/x', needs(scope('a b')), never)],
-    ['scope a b: not all are valid scopes; pass each alone', () => under('/x', needs(scope('a b')))],
+    ['scope a b: not all are scopes; pass each separately', () => get('/x', needs(scope('a b')), never)],
+    ['scope a b: not all are scopes; pass each separately', () => under('/x', needs(scope('a b')))],
     [
       'claim é equals 1: has a character that a challenge cannot show',
       () => get('/x', needs(scope('a'), claimEquals('é', 1)), never),
     ],
-    [
-      'any scope of : not all are valid scopes; pass each alone',
-      () => post('/x', needs(anyScope('')), never),
-    ],
+    ['any scope of : not all are scopes; pass each separately', () => post('/x', needs(anyScope('')), never)],
     [schema, () => post('/x', open, query({} as never), json({} as never), never)],
     [schema, () => post('/x', open, json({} as never, { limitBytes: 0 }), never)],
     [limit, () => post('/x', open, json(undefined, { limitBytes: 0 }), never)],
@@ -212,7 +209,7 @@ test('no route or rule is made of an invalid guard or input', () => {
   }
 });
 
-test('a copy of a route whose access or handler is none prevents startup', () => {
+test('a copy of a route with an invalid access or handler is reported as no route', () => {
   const route = post('/x', open, json(), () => ({}));
   assert.deepEqual(routeProblems(route, false), []);
   const why = ['is not a route; make one with get, post, put, patch or del'];

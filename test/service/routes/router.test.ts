@@ -233,7 +233,7 @@ const NO_RULE = 'rules: must be a list of rules that under() makes';
 for (const [what, routes, problems] of [
   ['an empty object', { routes: [{}] }, strange()],
   ['null and false', { routes: [null, false] }, [...strange(), ...strange()]],
-  ['a text', { routes: ['/a'] }, strange()],
+  ['a string', { routes: ['/a'] }, strange()],
   ['a function', { routes: [routeAt] }, strange()],
   ['a list of routes in the list', { routes: [[routeAt('/a')]] }, strange()],
   ['a hole', { routes: Object.assign([routeAt('/a')], { 2: routeAt('/b') }) }, strange()],

@@ -50,7 +50,7 @@ test('accepts undefined as an output', () => {
   );
 });
 
-test('refuses what an asynchronous schema refuses, even if its then returns nothing', async () => {
+test('refuses what an asynchronous schema refuses, even if then() returns nothing', async () => {
   const later = { then: (resolve: (result: object) => void) => setImmediate(resolve, { issues: [] }) };
   const schema = schemaOf(() => later as never);
   await assert.rejects(
@@ -98,7 +98,7 @@ for (const [what, result] of [
   ['nothing', undefined],
   ['null', null],
   ['an empty object', {}],
-  ['a text', 'yes'],
+  ['a string', 'yes'],
   ['true', true],
 ] as const) {
   test(`throws for a schema that returns ${what}, so that no value passes unchecked`, () => {
@@ -143,7 +143,7 @@ test('shows at most 20 issues, and at most 200 characters of a message or key', 
   assert.deepEqual(shown[19], { path: [cut, cut], message: cut });
 });
 
-test('shows a message that is not text as text', () => {
+test('shows a message that is not a string as a string', () => {
   assert.deepEqual(
     shownOf({ message: 5 }, {}).map(({ message }) => message),
     ['5', 'undefined'],
@@ -165,10 +165,10 @@ for (const [what, schema] of [
 for (const [what, schema] of [
   ['nothing', undefined],
   ['null', null],
-  ['a text', '~standard'],
+  ['a string', '~standard'],
   ['an object without ~standard', { parse: () => {} }],
   ['version 2', { '~standard': { ...standard, version: 2 } }],
-  ['a version that is text', { '~standard': { ...standard, version: '1' } }],
+  ['a version that is a string', { '~standard': { ...standard, version: '1' } }],
   ['no version', { '~standard': { validate: standard.validate } }],
   ['no validate', { '~standard': { version: 1 } }],
   ['a validate that is no function', { '~standard': { version: 1, validate: {} } }],

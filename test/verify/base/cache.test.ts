@@ -40,7 +40,7 @@ test('stores nothing that is offered only once, however much is offered', () => 
   assert.equal(held(memory, ...names), '');
 });
 
-test('stores a value that is offered again after as many others as the cache has room for', () => {
+test('stores a value on its second offer even after 99 others, in a cache for 200', () => {
   const memory = new Cache<string>(200);
   const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
   for (const name of [...names, ...names]) memory.offer(keyOf(name), `value of ${name}`);

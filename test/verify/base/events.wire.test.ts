@@ -250,7 +250,7 @@ describe('the log', () => {
     }
   });
 
-  test('shows no frame of a cause that was written below the stack, nor without a limit of frames', () => {
+  test('shows no frame of a cause that was added below the stack, and no frame at all when stackTraceLimit is 0', () => {
     const cause = new Error('one\n    at a (/eyJh.js:1:1)\nend');
     const error = new Error('m');
     error.stack += `\nCaused by: ${cause.stack}`;
@@ -303,16 +303,16 @@ describe('the log', () => {
   for (const [what, change] of [
     ['is changed', (error: Error) => Object.assign(error, { message: 'other' })],
     ['is lengthened', (error: Error) => Object.assign(error, { message: `other: ${error.message}` })],
-    ['is taken away', (error: Error) => Object.assign(error, { message: '' })],
+    ['is removed', (error: Error) => Object.assign(error, { message: '' })],
   ] as const) {
     for (const [where, text] of [
       ['within', 'one\n    at eyJh.eyJz.c2ln:1:1\ntwo'],
       ['at the end', 'one\n    at eyJh.eyJz.c2ln:1:1'],
       ['at the end, like a path', 'one\n    at a (/eyJh.eyJz.c2ln:1:1)'],
       ['at the end, like a file', 'one\n    at a (file:///eyJh.js:1:1)'],
-      ['that begins', '\n    at a (file:///eyJh.js:1:1)'],
+      ['at the start', '\n    at a (file:///eyJh.js:1:1)'],
     ]) {
-      test(`shows as a frame no line ${where} of a message that ${what} after the stack was read [docs/operations.md]`, () => {
+      test(`shows no line of a message as a frame (${where}) when the message ${what} after the stack was read [docs/operations.md]`, () => {
         const error = new Error(text);
         assert.match(error.stack ?? '', /eyJh/);
         assert.deepEqual(describeBug(change(error)).frames, []);
@@ -320,7 +320,7 @@ describe('the log', () => {
     }
   }
 
-  test('shows as a frame no rest of a message that was cut short, if the stack is as deep as V8 keeps it', () => {
+  test('shows no leftover of a shortened message as a frame, even if the stack is as deep as V8 keeps it', () => {
     const error = deepError('one\n    at a (file:///eyJh.js:1:1)');
     assert.match(error.stack ?? '', /eyJh/);
     const { frames } = describeBug(Object.assign(error, { message: 'one' }));

@@ -102,7 +102,7 @@ test('recognises only a caller that the sender check made', () => {
   for (const other of [undefined, null, 1, 'caller', {}]) assert.equal(isGenuine(other), false);
 });
 
-test('makes no caller by the constructor of another without a verified token', () => {
+test('makes no caller with the constructor of an existing caller but without a verified token', () => {
   const make = caller.constructor as new (token: unknown, ...rest: unknown[]) => Caller;
   for (const given of [caller, {}, undefined, lookAlikeOf(token)]) {
     assert.throws(() => new make(given, 'Bearer', 0), TypeError);

@@ -102,7 +102,7 @@ test('uses one proof for one request under the scope policy [docs/requests.md]',
   }
 });
 
-test('accepts only a proof for HEAD with HEAD, and responds without a body [RFC 9449 §4.3(8)]', async () => {
+test('accepts a proof for HEAD with HEAD alone, and HEAD with no other proof, and responds without a body [RFC 9449 §4.3(8)]', async () => {
   const { status, text } = await call(service, { method: 'HEAD' });
   assert.deepEqual([status, text], [200, '']);
   assert.equal(await outcomeOf({ method: 'HEAD', claims: { htm: 'GET' } }), '401 proof-htm');
@@ -117,7 +117,7 @@ for (const [what, path, claims, said] of [
   ['another path', '/api/profile', { htu: '/api/private' }, '401 proof-htu'],
   ['a path in another case', '/api/private', { htu: '/API/private' }, '401 proof-htu'],
 ] as const) {
-  test(`says ${said} of a proof whose htu has ${what} [RFC 9449 §4.3(9), E11]`, async () => {
+  test(`answers ${said} to a proof whose htu has ${what} [RFC 9449 §4.3(9), E11]`, async () => {
     assert.equal(await outcomeOf({ path, claims: { htu: uriOf(service, claims.htu) } }), said);
   });
 }
@@ -192,7 +192,7 @@ const PLACES: Place[] = [
 ];
 
 for (const [what, where, htu, headers, said] of PLACES) {
-  test(`says ${said} of a proof for ${what} [RFC 9449 §4.3(9), docs/dpop.md]`, async () => {
+  test(`answers ${said} to a proof for ${what} [RFC 9449 §4.3(9), docs/dpop.md]`, async () => {
     assert.equal(await outcomeOf({ claims: htu === undefined ? {} : { htu }, headers }, where), said);
   });
 }

@@ -70,7 +70,7 @@ const COMBINATIONS: [
 
 for (const [scheme, hasProof, isBound, outcomes] of COMBINATIONS) {
   for (const mode of MODES) {
-    test(`says ${outcomes[mode]} in mode ${mode} of ${scheme} with ${hasProof ? 'a' : 'no'} proof and a token that is ${isBound ? '' : 'not '}bound [RFC 9449 §7.1, §7.2, E6]`, async () => {
+    test(`answers ${outcomes[mode]} in mode ${mode} to ${scheme} with ${hasProof ? 'a' : 'no'} proof and a token that is ${isBound ? '' : 'not '}bound [RFC 9449 §7.1, §7.2, E6]`, async () => {
       const service = SERVICES[mode];
       const token = isBound ? BOUND : UNBOUND;
       for (const spelling of [scheme, scheme.toLowerCase(), scheme.toUpperCase()]) {

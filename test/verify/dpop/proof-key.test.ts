@@ -330,7 +330,7 @@ const SIZES: [what: string, change: Members, verdict: 'proof-signature' | 'proof
 
 for (const alg of ['PS256', 'RS256'] as const) {
   for (const [what, change, verdict] of SIZES) {
-    test(`says ${verdict} of a proof with ${alg} and ${what} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
+    test(`gives the verdict ${verdict} on a proof with ${alg} and ${what} [RFC 7518 §3.3, docs/dpop.md]`, async () => {
       assert.equal(
         await verdictOn(
           both(...Object.entries(change).map(([name, value]) => inKey(name, value))),

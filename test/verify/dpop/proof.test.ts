@@ -91,7 +91,7 @@ const MALFORMED: Record<string, Change> = {
   'has two parts': finish((proof) => proof.slice(0, proof.lastIndexOf('.'))),
   'has four parts': finish((proof) => `${proof}.AA`),
   'has five parts, as a JWE has': finish((proof) => `${proof}.AA.AA`),
-  'stands twice, joined as a list': finish((proof) => `${proof}, ${proof}`),
+  'is sent twice, joined as a list': finish((proof) => `${proof}, ${proof}`),
   'has a blank after it': finish((proof) => `${proof} `),
   'has an alphabet of base64': finish((proof) => `${proof.slice(0, -4)}+/AA`),
   'has a header that is an array': text('headerText', '[]'),

@@ -43,7 +43,7 @@ test('distinguishes the same jti of two keys [RFC 9449 §11.1]', () => {
   assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'seen');
 });
 
-test('distinguishes pairs of key and jti, however they are split', () => {
+test('distinguishes similar pairs of key and jti', () => {
   const store = createReplayStore(330);
   const pairs = [
     [ONE, 'a'],

@@ -187,7 +187,7 @@ const GREETINGS: [condition: string, handle: (socket: Socket) => void, outcome: 
     CUT,
   ],
   [
-    'says farewell instead of a greeting',
+    'sends close_notify instead of a greeting',
     (socket) => socket.once('data', () => socket.write(Buffer.from('15030300020100', 'hex'))),
     CUT,
   ],

@@ -158,7 +158,7 @@ const FAILED: [condition: string, document: object, reason: string, code: string
 ];
 
 for (const [condition, document, reason, code] of FAILED) {
-  test(`treats the fetch as failed when ${condition}, and keeps the keys held`, async () => {
+  test(`treats the fetch of a key set as failed when ${condition}, and keeps the keys held`, async () => {
     const fixture = await holding(jwk('a'));
     const before = thumbprintOf(find(fixture, 'a'));
     fixture.clock.advance(20 * SECOND);

@@ -81,7 +81,7 @@ for (const [alg, names] of [
   ['ES512', ['x', 'y']],
   ['PS256', ['n', 'e']],
 ] as const) {
-  test(`refuses every other spelling of a proof key for ${alg} as encoding [RFC 7518 §2, §6.2.1.2, A11, C1]`, () => {
+  test(`refuses every other spelling of a proof key for ${alg} with the reason encoding [RFC 7518 §2, §6.2.1.2, A11, C1]`, () => {
     for (const name of names) {
       const spelled = KEYS[alg]?.jwk[name];
       const others = respelled(spelled).filter((other) => other !== spelled);
@@ -109,7 +109,7 @@ for (const [alg, change, reason] of REFUSED) {
 }
 
 for (const alg of PROOF_ALGORITHMS) {
-  test(`uses the cached key for ${alg} by algorithm and thumbprint, and caches none itself [RFC 7638 §3]`, () => {
+  test(`finds the cached key for ${alg} by algorithm and thumbprint, and caches no key itself [RFC 7638 §3]`, () => {
     const key = importKey(alg, {}, new NoMemory(10));
     assert.ok(typeof key === 'object');
     assert.equal(factsOf(key).thumbprint, KEYS[alg]?.thumbprint);

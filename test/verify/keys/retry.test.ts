@@ -72,7 +72,7 @@ for (const [condition, prepare] of [
   ['none were ever held', async () => new KeySetFixture()],
   ['those held are too old', () => aged(HOUR)],
 ] as const) {
-  test(`starts a fetch for a request when ${condition} only once 5 seconds have passed since the last one ended [§7]`, async () => {
+  test(`fetches keys for a request, when ${condition}, only once 5 seconds have passed since the last fetch ended [§7]`, async () => {
     const fixture = await prepare();
     await failTimes(fixture, 5);
     void fixture.keys.refresh();
@@ -158,7 +158,7 @@ test('doubles the time between retries from 1 to 30 seconds, and jitter only eve
   assert.ok(Math.max(...shares) > 0.95 && Math.min(...shares) < 0.9, 'the retries of replicas are spread');
 });
 
-test('starts again with 1 second after a fetch has succeeded', async () => {
+test('restarts the delays between retries at 1 second once a fetch has succeeded', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 5);
   await fixture.response(jwk('a'));

@@ -35,7 +35,7 @@ async function refusalOf(type: string) {
 }
 
 test(
-  'takes little time for texts of 16,000 characters that are meant to make a pattern backtrack [C10]',
+  'takes little time for strings of 16,000 characters that are meant to make a regular expression backtrack [C10]',
   { timeout: 60_000 },
   async () => {
     for (const text of adversarial) {

@@ -91,7 +91,7 @@ const notObjects: readonly [string, string | Buffer][] = [
   ['an array', '[]'],
   ['text', '"x"'],
   ['a number', '1'],
-  ['a truth value', 'true'],
+  ['a boolean', 'true'],
   ['a nested token', GOOD],
   ['not JSON', '{"alg":"RS256"'],
   ['an object with data behind it', '{}{}'],

@@ -129,7 +129,7 @@ const STRANGERS: readonly (readonly [what: string, iss: unknown])[] = [
   ['an issuer in another case', 'https://PARTNER.test/'],
   ['an issuer without its slash', PARTNER.slice(0, -1)],
   ['the configured name of an issuer', 'partner'],
-  ['an empty text', ''],
+  ['an empty string', ''],
   ['a name that every object has', 'constructor'],
   ['a list with an issuer in it', [PARTNER]],
   ['a number', 1],

@@ -124,7 +124,7 @@ const unusable: Readonly<Record<string, unknown>> = {
   'of null use': published({ use: null }),
   'for other operations': published({ key_ops: ['sign', 'encrypt'] }),
   'for no operation': published({ key_ops: [] }),
-  'with operations as text': published({ key_ops: 'verify' }),
+  'with operations as a string': published({ key_ops: 'verify' }),
   'with null operations': published({ key_ops: null }),
   'for RS512': published({ alg: 'RS512' }),
   'of null algorithm': published({ alg: null }),

@@ -164,7 +164,7 @@ test('refuses a token that is not of the profile when the profile is required [R
   }
 });
 
-test('refuses client_id and jti that are not text when the profile is required [RFC 9068 §2.2]', async () => {
+test('refuses a client_id or jti that is not a string when the profile is required [RFC 9068 §2.2]', async () => {
   for (const claim of ['client_id', 'jti']) {
     for (const value of [null, 7, true, ['x'], {}]) {
       const token = issue({ ...profileClaims, [claim]: value }, { typ: 'at+jwt' });
