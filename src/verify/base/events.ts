@@ -146,10 +146,9 @@ const BARE_HEAD = /^\w*(?:Error|Exception)(?: \[\w+\])?(?=\n)/;
 /** The lines below the message. */
 function callsIn(error: Error) {
   const stack = String(error.stack);
-  const [bare] = BARE_HEAD.exec(stack) ?? [];
+  const text = String(error);
   // When `message` is changed, the older one stays in the stack, and its lines could pass for frames.
-  const isHead = (text?: string) => text && stack.startsWith(`${text}\n`);
-  const head = [String(error), bare].find(isHead);
+  const [head] = stack.startsWith(`${text}\n`) ? [text] : (BARE_HEAD.exec(stack) ?? []);
   if (!head) return [];
 
   const lines = stack.slice(head.length).split('\n');

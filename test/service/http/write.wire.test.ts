@@ -163,27 +163,23 @@ test('does not change a reply, which may be sent often', async () => {
   assert.deepEqual(hello, before);
 });
 
-test(
-  'hangs up on a request only after the requests before it are answered',
-  { timeout: 60_000 },
-  async (t) => {
-    const begun: [IncomingMessage, ServerResponse][] = [];
-    const server = createServer((...exchange) => begun.push(exchange) === 2 && server.emit('both'));
-    // Nothing else ends it.
-    server.keepAliveTimeout = 0;
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const wire = await openWire((server.address() as AddressInfo).port);
-    t.after(() => {
-      wire.destroy();
-      server.close();
-    });
-    wire.send(GET + GET);
-    await once(server, 'both');
-    const [[request, response], [, next]] = begun as [(typeof begun)[0], (typeof begun)[0]];
-    hangUp(next);
-    assert.ok(wire.socket.readable && request.socket.writable);
+test('hangs up only once the earlier requests are answered', { timeout: 60_000 }, async (t) => {
+  const begun: [IncomingMessage, ServerResponse][] = [];
+  const server = createServer((...exchange) => begun.push(exchange) === 2 && server.emit('both'));
+  // Nothing else ends it.
+  server.keepAliveTimeout = 0;
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const wire = await openWire((server.address() as AddressInfo).port);
+  t.after(() => {
+    wire.destroy();
+    server.close();
+  });
+  wire.send(GET + GET);
+  await once(server, 'both');
+  const [[request, response], [, next]] = begun as [(typeof begun)[0], (typeof begun)[0]];
+  hangUp(next);
+  assert.ok(wire.socket.readable && request.socket.writable);
 
-    writeReply(request, response, jsonReply(200, '{}'), []);
-    assert.equal(parseResponse(await wire.untilClosed()).text, '{}');
-  },
-);
+  writeReply(request, response, jsonReply(200, '{}'), []);
+  assert.equal(parseResponse(await wire.untilClosed()).text, '{}');
+});

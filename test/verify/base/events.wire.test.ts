@@ -208,7 +208,7 @@ describe('the log', () => {
     ].join('\n');
     assert.deepEqual(describeBug(error).frames, ['/e.js:1:1']);
     const bare = new RangeError('');
-    for (const head of ['', 'RangeError: ', 'one']) {
+    for (const head of ['', 'RangeError: ', 'one', 'an Error']) {
       bare.stack = `${head}\n    at a (/b.js:1:1)\n    at c (/d.js:1:1)`;
       assert.deepEqual(describeBug(bare).frames, [], head);
     }
@@ -271,6 +271,7 @@ describe('the log', () => {
       'file:///a/b.mjs:1:2',
       '/a (1)/b.ts:1:2',
       '/a/b.cts:1:2',
+      '/a at /b.js:1:2',
       'C:\\Program Files (x86)\\b.js:1:2',
       'node:internal/process/task_queues:1:2',
     ];
