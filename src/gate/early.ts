@@ -1,17 +1,10 @@
 // What an option may add: replies before access is checked, and the fields that let pages of other origins
 // read responses.
 import type { RequestFacts } from '../verify/request/uri.ts';
-import type { Refused } from '../verify/base/refusal.ts';
-import type { Reply } from './reply.ts';
-
-export interface EarlyReply {
-  readonly reply: Reply | Refused;
-  /** Replaces `CrossOrigin.forReading`. */
-  readonly crossOrigin: readonly string[];
-}
+import type { Outcome } from './record.ts';
 
 /** `undefined`: the request needs no early reply. */
-export type Early = (facts: RequestFacts) => EarlyReply | undefined;
+export type Early = (facts: RequestFacts) => Outcome | undefined;
 
 /** Fields: names and values in turn (Fetch standard §3.2). */
 export interface CrossOrigin {

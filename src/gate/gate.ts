@@ -8,7 +8,7 @@ import { refuse, Refused } from '../verify/base/refusal.ts';
 import { callerAt, isGenuine, schemeOf, type Caller } from '../verify/caller.ts';
 import { pairsOf, type Field, type Reply } from './reply.ts';
 import { isAccess, refusalOf, type Access } from './access.ts';
-import type { RequestRecord } from './record.ts';
+import type { Outcome } from './record.ts';
 import {
   mayLackFields,
   refuseAmbiguous,
@@ -57,32 +57,34 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
-/** `refused` was returned or thrown. */
-type Outcome<Admitted> =
-  Readonly<{ caller: Admitted }> | Readonly<{ early: Reply }> | Readonly<{ refused: unknown }>;
+/** `caller` is whoever was identified, `admitted` what the access makes of them. */
+type Checked<Admitted> = Outcome | Readonly<{ admitted: Admitted; caller?: Caller | undefined }>;
 
 export function createGateChecks(identification: Identification, replies: Replies, clock: Clock) {
   const { readFacts, replyEarly, identify } = identification;
 
   async function checkCaller<Admitted>(
     access: Access<Admitted>,
-    record: RequestRecord,
-  ): Promise<Outcome<Admitted>> {
-    const facts = readFacts(record);
-    if (facts instanceof Refused) return { refused: facts };
+    request: GateRequest,
+  ): Promise<Checked<Admitted>> {
+    const rules = [{ access }];
+    let caller: Caller | undefined;
+    try {
+      const facts = readFacts(request);
+      if (facts instanceof Refused) return { rules, refused: facts };
 
-    const early = replyEarly(facts);
-    if (early !== undefined) {
-      record.crossOrigin = early.crossOrigin;
-      return early.reply instanceof Refused ? { refused: early.reply } : { early: early.reply };
+      const early = replyEarly(facts);
+      if (early !== undefined) return early;
+
+      const identified = await identify(facts);
+      if (identified instanceof Refused) return { rules, refused: identified };
+
+      caller = identified;
+      const refused = refusalOf(rules, caller, true);
+      return refused === undefined ? { caller, admitted: access.admit(caller) } : { rules, caller, refused };
+    } catch (refused) {
+      return { rules, caller, refused };
     }
-
-    const caller = await identify(facts);
-    if (caller instanceof Refused) return { refused: caller };
-    record.caller = caller;
-
-    const refused = refusalOf([{ access }], caller, true);
-    return refused === undefined ? { caller: access.admit(caller) } : { refused };
   }
 
   function checkForm<Admitted>(
@@ -93,7 +95,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     const refused = refuseAmbiguous(given, request.rawHeaders);
     if (refused !== undefined) return { refused };
     if (mayLackFields(request)) return { refused: refuse('header_fields_too_large') };
-    return access.credentials === 'ignored' ? { caller: access.admit(undefined) } : undefined;
+    return access.credentials === 'ignored' ? { admitted: access.admit(undefined) } : undefined;
   }
 
   async function check<Admitted>(
@@ -102,14 +104,10 @@ export function createGateChecks(identification: Identification, replies: Replie
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
-    const record: RequestRecord = { request, arrivedAtMillis: 0, rules: [{ access }] };
-    const outcome: Outcome<Admitted> =
-      checkForm(given, request, access) ??
-      (await checkCaller(access, record).catch((error: unknown) => ({ refused: error })));
-    if ('caller' in outcome) return { caller: outcome.caller, headers: pairsOf(nonceFields(record)) };
+    const checked = checkForm(given, request, access) ?? (await checkCaller(access, request));
+    if ('admitted' in checked) return { caller: checked.admitted, headers: pairsOf(nonceFields(checked)) };
 
-    const reply = 'early' in outcome ? outcome.early : replies.replyToError(outcome.refused, record);
-    return { refusal: describe(replies.finish(reply, record)) };
+    return { refusal: describe(replies.finish(checked, request)) };
   }
 
   /** A refusal, or what a guard threw. */
@@ -132,9 +130,9 @@ export function createGateChecks(identification: Identification, replies: Replie
     if (refused === undefined) return { caller: access.admit(caller) };
 
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-    const record: RequestRecord = { request, arrivedAtMillis: 0, rules: [{ access }], caller };
-    const reply = replies.replyToError(refused, record);
-    replies.observe(record, reply.status);
+    const settled = replies.settle({ rules: [{ access }], caller, refused }, request);
+    const { reply } = settled;
+    replies.observe({ ...settled, request, arrivedAtMillis: 0 }, reply.status);
     return { refusal: describe(reply) };
   }
 
@@ -142,8 +140,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     const verdict = await check(request, access);
     if (response.headersSent) {
       // The server timed out or did not await. A throw could end the process.
-      const record: RequestRecord = { request, arrivedAtMillis: 0 };
-      replies.finish(replies.replyToError(new UsageError(TOO_LATE), record), record);
+      replies.finish({ refused: new UsageError(TOO_LATE) }, request);
       return undefined;
     }
 

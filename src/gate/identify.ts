@@ -7,9 +7,9 @@ import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
 import { readHost } from '../verify/request/fields.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
-import type { Early, EarlyReply } from './early.ts';
+import type { Early } from './early.ts';
 import { targetPath } from './path.ts';
-import type { RequestRecord } from './record.ts';
+import type { Outcome, RawRequest } from './record.ts';
 
 interface IdentificationOptions {
   readonly dpopMode: DpopMode;
@@ -28,7 +28,7 @@ export function createIdentification({
   checkSender,
   early: earlyReplies,
 }: IdentificationOptions) {
-  function readFacts({ request }: RequestRecord): RequestFacts | Refused {
+  function readFacts(request: RawRequest): RequestFacts | Refused {
     const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = request;
     const host = readHost(rawHeaders, httpVersion);
     if (host instanceof Refused) return host;
@@ -37,7 +37,7 @@ export function createIdentification({
     return path instanceof Refused ? path : { method, host, path, rawHeaders };
   }
 
-  function replyEarly(facts: RequestFacts): EarlyReply | undefined {
+  function replyEarly(facts: RequestFacts): Outcome | undefined {
     for (const replyTo of earlyReplies) {
       const early = replyTo(facts);
       if (early !== undefined) return early;

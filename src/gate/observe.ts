@@ -73,7 +73,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   function writeLines(record: RequestRecord, fields: ReturnType<typeof logFieldsOf>) {
-    const { route, reason, error } = record;
+    const { route, reason, refused } = record;
     if (accessLog) log('request', fields);
     if (reason === undefined) return;
 
@@ -81,7 +81,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
       return log('request failed', {
         ...fields,
         method: route && printable(route.method),
-        ...describeBug(error),
+        ...describeBug(refused),
       });
     }
 
@@ -102,17 +102,19 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Probes do not count as refused. Successful ones have no line in the access log. */
-const isOfProbe = ({ route, request, reason, forwardedMethod }: RequestRecord) =>
-  forwardedMethod === undefined &&
+const isOfProbe = ({ route, request, reason, facts }: RequestRecord) =>
+  facts?.uri === undefined &&
   !NO_REQUEST.includes(reason) &&
   /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
 /** `undefined` if the bytes were not a request, even if Node parsed a method. */
-function methodOf({ request, reason, forwardedMethod = request.method }: RequestRecord) {
+function methodOf({ request, reason, facts }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
-  return METHODS.find((method) => method === forwardedMethod) ?? printable('_OTHER');
+
+  const { method } = facts ?? request;
+  return METHODS.find((known) => known === method) ?? printable('_OTHER');
 }
 
 /** One literal: spreading would double the cost. */

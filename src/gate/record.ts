@@ -1,8 +1,10 @@
-// A request, and what its reply, log lines and metrics need to know.
+// What became of a request. Each stage returns what it learnt; nobody changes it afterwards.
 import type { RequestReason } from '../verify/base/events.ts';
 import type { Findings } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
+import type { RequestFacts } from '../verify/request/uri.ts';
 import type { Access } from './access.ts';
+import type { Reply } from './reply.ts';
 
 export interface RawRequest {
   readonly method?: string | undefined;
@@ -19,18 +21,32 @@ export interface MatchedRoute {
   readonly access: Access<unknown>;
 }
 
-export abstract class RequestRecord {
-  abstract readonly request: RawRequest;
-  /** Monotonic milliseconds; 0 when nobody reads it. */
-  abstract readonly arrivedAtMillis: number;
-  crossOrigin?: readonly string[];
-  /** Of the request that a proxy asks about. */
-  forwardedMethod?: string;
-  route?: MatchedRoute | undefined;
-  rules?: readonly { readonly access: Access<unknown> }[];
-  caller?: Caller | undefined;
+/** What is known of a request, as far as it came. */
+export interface Known {
+  readonly facts?: RequestFacts;
+  readonly route?: MatchedRoute | undefined;
+  readonly rules?: readonly { readonly access: Access<unknown> }[];
+  readonly caller?: Caller | undefined;
+  /** Replaces `CrossOrigin.forReading`. */
+  readonly crossOrigin?: readonly string[];
+}
+
+/** `refused` was returned or thrown. */
+export type Outcome = Known &
+  ({ readonly reply: Reply } | { readonly refused: unknown; readonly reply?: undefined });
+
+/** With the reply to what was refused. Without `reply`, the client has gone. */
+export interface Settled extends Known {
+  readonly reply?: Reply | undefined;
+  readonly reason?: RequestReason;
+  readonly refused?: unknown;
   /** Of a request without a caller. */
-  findings?: Findings;
-  reason?: RequestReason;
-  error?: unknown;
+  readonly findings?: Findings;
+}
+
+/** For log lines and metrics. */
+export interface RequestRecord extends Settled {
+  readonly request: RawRequest;
+  /** Monotonic milliseconds; 0 when nobody reads it. */
+  readonly arrivedAtMillis: number;
 }

@@ -6,14 +6,14 @@ import { acceptedScheme } from '../verify/credentials.ts';
 import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
 import type { CrossOrigin } from './early.ts';
 import { jsonReply, type Reply } from './reply.ts';
-import type { RequestRecord } from './record.ts';
+import type { Known, Outcome, RawRequest, RequestRecord, Settled } from './record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
 export type Observe = (record: RequestRecord, status: number | null) => void;
 
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
-export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
+export type NameScopes = (refusal: Refusal, known: Known) => Refusal;
 
 export interface ReplyOptions extends ChallengeOptions {
   readonly nameScopes?: NameScopes | undefined;
@@ -37,41 +37,43 @@ export function createReplies(
     } catch {}
   }
 
-  /** Never throws. */
-  function replyToError(error: unknown, record: RequestRecord): Reply {
-    if (!Refused.isGenuine(error)) {
-      record.reason = 'bug';
-      record.error = error;
-      void report(error);
-      return BUG_REPLY;
+  /** Adds the reply to what was refused. Never throws. */
+  function settle(outcome: Outcome, { rawHeaders }: RawRequest): Settled & { readonly reply: Reply } {
+    if (outcome.reply !== undefined) return outcome;
+
+    const { refused } = outcome;
+    if (!Refused.isGenuine(refused)) {
+      void report(refused);
+      return { ...outcome, reason: 'bug', reply: BUG_REPLY };
     }
 
-    const { refusal, findings } = error;
-    record.reason = refusal.reason;
-    record.findings = findings;
-    const [authorization = ''] = fieldValues(record.request.rawHeaders, 'authorization');
+    const { refusal, findings } = refused;
+    const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
-    return replyToRefusal(options.nameScopes?.(refusal, record) ?? refusal, scheme);
+    const reply = replyToRefusal(options.nameScopes?.(refusal, outcome) ?? refusal, scheme);
+    return { ...outcome, reason: refusal.reason, findings, reply };
   }
 
   /** Names and values in turn. */
-  function fieldsBeside(record: RequestRecord, origin?: string) {
-    const shared = record.crossOrigin ?? crossOrigin.forReading(origin);
-    return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
+  function fieldsBeside(settled: Settled, origin?: string) {
+    const shared = settled.crossOrigin ?? crossOrigin.forReading(origin);
+    return [...crossOrigin.vary, ...shared, ...nonceFields(settled)];
   }
 
   /** For replies that `write` does not send: adds fields, and observes. */
-  function finish(reply: Reply, record: RequestRecord): Reply {
-    observe(record, reply.status);
-    const origin = fieldValues(record.request.rawHeaders, 'origin').join();
-    return { ...reply, fields: [...reply.fields, ...fieldsBeside(record, origin)] };
+  function finish(outcome: Outcome, request: RawRequest, arrivedAtMillis = 0): Reply {
+    const settled = settle(outcome, request);
+    const { reply } = settled;
+    observe({ ...settled, request, arrivedAtMillis }, reply.status);
+    const origin = fieldValues(request.rawHeaders, 'origin').join();
+    return { ...reply, fields: [...reply.fields, ...fieldsBeside(settled, origin)] };
   }
 
-  return { replyToError, fieldsBeside, finish, observe };
+  return { settle, fieldsBeside, finish, observe };
 }
 
 /** RFC 9449 §9 */
-export function nonceFields({ caller, findings }: RequestRecord) {
+export function nonceFields({ caller, findings }: Settled) {
   const freshNonce = (caller ?? findings)?.freshNonce;
   return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 }

@@ -90,21 +90,20 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
 
   const matchPath = (path: string, uri: unknown) => (uri ? matchForwarded(path) : matchOwn(path));
 
-  const readFacts: FactsReader = (exchange) => {
-    const facts = identification.readFacts(exchange);
+  const readFacts: FactsReader = (request) => {
+    const facts = identification.readFacts(request);
     if (facts instanceof Refused) return facts;
 
     const [, rest] = /^\/forward-auth($|\/.*)/.exec(facts.path) ?? [];
     if (rest === undefined) return facts;
     if (rest === '' && !READS.includes(facts.method)) return refuseMethod(READS);
 
-    const [, method = '', path = ''] = questionIn(exchange.request, rest) ?? [];
+    const [, method = '', path = ''] = questionIn(request, rest) ?? [];
     if (path === '') return refuse('question-malformed');
 
-    exchange.forwardedMethod = method;
-    if (AMBIGUOUS.test(path)) return refuse('route-missing');
-
-    return { ...facts, method, path, uri: () => forwardedUri(exchange.request, path) };
+    // No route is at a path that is empty.
+    const clear = AMBIGUOUS.test(path) ? '' : path;
+    return { ...facts, method, path: clear, uri: () => forwardedUri(request, path) };
   };
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */
@@ -116,7 +115,7 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
     const hasRoute = matchPath(path, uri)?.matches.some(({ route }) => route.method === method);
-    return hasRoute && early.crossOrigin.length > 0 ? { ...early, reply: PREFLIGHT } : undefined;
+    return hasRoute && early.crossOrigin?.length ? { ...early, reply: PREFLIGHT } : undefined;
   };
 
   return createPipeline(served, { ...identification, readFacts, replyEarly }, options, ownRoutes, matchPath);

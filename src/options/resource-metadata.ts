@@ -61,12 +61,11 @@ export function createResourceMetadata(options: ResourceOptions, log: Log): Earl
   return (facts) => {
     if (!paths.includes(facts.path)) return undefined;
 
+    const crossOrigin = EVERY_ORIGIN;
+    if (isPreflight(facts)) return { crossOrigin, reply: preflight };
+
     const isRead = METHODS.includes(facts.method);
-    const read = isRead ? document : refuseMethod(METHODS);
-    return {
-      reply: isPreflight(facts) ? preflight : read,
-      crossOrigin: EVERY_ORIGIN,
-    };
+    return isRead ? { crossOrigin, reply: document } : { crossOrigin, refused: refuseMethod(METHODS) };
   };
 }
 

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
-import type { MaybePromise } from '../../src/verify/base/clock.ts';
+import { andThen, type MaybePromise } from '../../src/verify/base/clock.ts';
 import { jsonReply, type Reply } from '../../src/gate/reply.ts';
 import { writeReply } from '../../src/service/http/write.ts';
 import { createListener } from '../../src/service/http/listener.ts';
@@ -174,8 +174,8 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   const { server } = createListener(
     {
       noteArrival: () => 0,
-      work: ({ request }) => answer(request),
-      write: ({ request, response }, reply) => {
+      work: ({ request }) => andThen(answer(request), (reply) => ({ reply })),
+      write: ({ request, response }, { reply }) => {
         if (reply !== undefined) writeReply(request, response, reply, []);
       },
       turnAway: () => jsonReply(400, '{}'),

@@ -100,8 +100,8 @@ test('logs a refusal at debug with the fields of the access log, including reaso
 test('logs a bug with the method and pattern of the route, the name of the error and its frames', () => {
   const { observe, logged, summarize } = observing('error');
   const failure = new TypeError('secret');
-  observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', error: failure }, 500);
-  observe({ ...ARRIVED, reason: 'bug', error: 'secret' }, 500);
+  observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', refused: failure }, 500);
+  observe({ ...ARRIVED, reason: 'bug', refused: 'secret' }, 500);
   const [{ frames, ...first } = {}, ...others] = logged();
   assert.deepEqual(first, {
     message: 'request failed',
@@ -122,7 +122,7 @@ test('logs a bug with the method and pattern of the route, the name of the error
 test('counts neither a bug nor a failure of a handler as a refusal', () => {
   const { observe, logged, summarize } = observing();
   observe({ ...ARRIVED, route: ORDERS, reason: 'handler' }, 404);
-  observe({ ...ARRIVED, route: ORDERS, reason: 'bug', error: new Error() }, 500);
+  observe({ ...ARRIVED, route: ORDERS, reason: 'bug', refused: new Error() }, 500);
   assert.equal(logged().length, 1);
   summarize();
   assert.deepEqual(logged(), []);

@@ -3,7 +3,7 @@
 // responses: node:http does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { andThen, type MaybePromise } from '../../verify/base/clock.ts';
-import type { Reply } from '../../gate/reply.ts';
+import type { Settled } from '../../gate/record.ts';
 import { Exchange } from './exchange.ts';
 import type { Responder } from './responder.ts';
 
@@ -13,14 +13,14 @@ const LARGEST_BATCH = 64;
 export function createBatches({ noteArrival, work, write }: Responder) {
   const queue: Exchange[] = [];
 
-  function writeWhenSettled(exchange: Exchange, reply: MaybePromise<Reply | undefined>) {
-    void andThen(reply, (settled) => write(exchange, settled));
+  function writeWhenSettled(exchange: Exchange, result: MaybePromise<Settled>) {
+    void andThen(result, (settled) => write(exchange, settled));
   }
 
   function workThrough() {
     const batch = queue.splice(0);
-    const replies = batch.map((exchange) => exchange.run(work));
-    for (const [index, exchange] of batch.entries()) exchange.run(writeWhenSettled, replies[index]);
+    const results = batch.map((exchange) => [exchange, exchange.run(work)] as const);
+    for (const [exchange, result] of results) exchange.run(writeWhenSettled, result);
   }
 
   return (request: IncomingMessage, response: ServerResponse) => {

@@ -1,7 +1,6 @@
-// One request with its response, record, asynchronous context, and signal.
+// One request with its response, asynchronous context, and signal.
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RequestRecord } from '../../gate/record.ts';
 import { isGone } from './write.ts';
 
 /** Emitted on a response when the client has closed its side. */
@@ -10,7 +9,7 @@ export const CLIENT_CLOSED = Symbol('client closed');
 /** Else Node tracks when contexts are collected. */
 const UNTRACKED = { requireManualDestroy: true };
 
-export class Exchange extends RequestRecord {
+export class Exchange {
   readonly request;
   readonly response;
   readonly arrivedAtMillis;
@@ -18,7 +17,6 @@ export class Exchange extends RequestRecord {
   #controller: AbortController | undefined;
 
   constructor(request: IncomingMessage, response: ServerResponse, arrivedAtMillis: number) {
-    super();
     this.request = request;
     this.response = response;
     this.arrivedAtMillis = arrivedAtMillis;

@@ -2,14 +2,14 @@
 // access → query and body → handler → reply. Promises: awaits only missing keys, a shared replay store,
 // inputs and a handler's promise; reads no body and runs no handler before access. Does not write, or turn
 // errors into replies: responder.ts does.
-import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { replyToResult } from '../routes/handler-result.ts';
-import type { Reply } from '../../gate/reply.ts';
 import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
 import type { RequestFacts } from '../../verify/request/uri.ts';
 import { refusalOf } from '../../gate/access.ts';
 import type { Identification } from '../../gate/identify.ts';
+import type { Known, Outcome } from '../../gate/record.ts';
 import { createRouter, type Match, type Matched } from '../routes/router.ts';
 import type { Route, Routes } from '../routes/route.ts';
 import type { Caller } from '../../verify/caller.ts';
@@ -21,12 +21,11 @@ export interface PipelineOptions {
   readonly handlerTimeoutSeconds: number;
 }
 
-export type FactsReader = (exchange: Exchange) => RequestFacts | Refused;
+export type FactsReader = (request: Exchange['request']) => RequestFacts | Refused;
 
 /**
- * Returns a function from a request to its reply or refusal. From access on it may throw or reject with
- * `Refused`, `CLIENT_GONE`, `fail` or a bug. Trusts that `routesProblems` found none. Rules do
- * not cover `ownRoutes`.
+ * Returns a function from a request to its outcome, which may throw only a bug. Trusts that `routesProblems`
+ * found none. Rules do not cover `ownRoutes`.
  */
 export function createPipeline(
   { routes, rules }: Routes,
@@ -35,49 +34,53 @@ export function createPipeline(
   ownRoutes?: readonly Route[],
   matchPath: (path: string, uri: unknown) => Matched | undefined = createRouter(routes, rules, ownRoutes),
 ) {
-  function respond(exchange: Exchange): MaybePromise<Reply | Refused> {
-    const refused = checkMessage(exchange);
-    if (refused !== undefined) return refused;
+  function respond(exchange: Exchange): MaybePromise<Outcome> {
+    const refused = checkMessage(exchange.request);
+    if (refused !== undefined) return { refused };
 
-    const facts = readFacts(exchange);
-    if (facts instanceof Refused) return facts;
+    const facts = readFacts(exchange.request);
+    if (facts instanceof Refused) return { refused: facts };
 
     const early = replyEarly(facts);
-    if (early !== undefined) {
-      exchange.crossOrigin = early.crossOrigin;
-      return early.reply;
-    }
+    if (early !== undefined) return { ...early, facts };
 
     const matched = matchPath(facts.path, facts.uri);
-    return matched === undefined ? refuseUnmatched(exchange) : serve(exchange, matched, facts);
+    return matched === undefined
+      ? { facts, refused: refuseUnmatched(facts) }
+      : serve(exchange, matched, facts);
   }
 
   function serve(
     exchange: Exchange,
     { rules, matches }: Matched,
     facts: RequestFacts,
-  ): MaybePromise<Reply | Refused> {
+  ): MaybePromise<Outcome> {
     const { method, path } = facts;
     // RFC 9110 §9.3.2: HEAD runs the route of GET.
     const match = matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
-    exchange.route = match?.route;
-    exchange.rules = rules;
-    const isOpen = match === undefined || match.route.access.credentials === 'ignored';
-    const identified = isOpen && rules.length === 0 ? undefined : identify(facts);
+    const route = match?.route;
+    const isOpen = route === undefined || route.access.credentials === 'ignored';
+    let known: Known = { facts, route, rules };
 
-    return andThen(identified, (caller) => {
-      if (caller instanceof Refused) return caller;
+    function respondTo(caller: Caller | Refused | undefined): MaybePromise<Outcome> {
+      if (caller instanceof Refused) return { ...known, refused: caller };
 
-      exchange.caller = caller;
-      const inForce = match === undefined ? rules : [...rules, match.route];
-      const refused = refusalOf(inForce, caller, match !== undefined);
-      if (refused !== undefined) return refused;
-      if (match === undefined) return refuseUnmatched(exchange, matches);
+      known = { ...known, caller };
+      const inForce = route === undefined ? rules : [...rules, route];
+      const refused = refusalOf(inForce, caller, route !== undefined);
+      if (refused !== undefined) return { ...known, refused };
+      if (match === undefined) return { ...known, refused: refuseUnmatched(facts, matches) };
 
-      return run(exchange, match, path, caller);
-    });
+      return andThen(run(exchange, match, path, caller), (reply) => ({ ...known, reply }));
+    }
+
+    return attempt(
+      () => andThen(isOpen && rules.length === 0 ? undefined : identify(facts), respondTo),
+      (refused) => ({ ...known, refused }),
+    );
   }
 
+  /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
   function run(exchange: Exchange, { route, parameters }: Match, path: string, caller: Caller | undefined) {
     const admitted = route.access.admit(caller);
     const nowMillis = clock.now();
@@ -128,7 +131,7 @@ export type Pipeline = ReturnType<typeof createPipeline>;
 
 export const MAX_FIELDS = 200;
 
-function checkMessage({ request: { httpVersion, rawHeaders, headers } }: Exchange) {
+function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['request']) {
   const { expect, 'transfer-encoding': coding } = headers;
   // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0, too. HTTP/1.0 has no transfer codings.
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
@@ -142,8 +145,8 @@ function checkMessage({ request: { httpVersion, rawHeaders, headers } }: Exchang
   return isMet ? undefined : refuse('expectation_failed');
 }
 
-function refuseUnmatched({ forwardedMethod }: Exchange, matches: readonly Match[] = []) {
-  if (forwardedMethod !== undefined) return refuse('route-missing');
+function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) {
+  if (uri !== undefined) return refuse('route-missing');
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ route }) => route.method);

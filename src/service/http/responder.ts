@@ -1,10 +1,9 @@
 // Turns every refusal and error into a reply, and writes replies. Promises: a request gets one
 // response, unless its connection ends first; a bug is a 500 that reveals nothing; no error escapes.
-import { isPromise, type MaybePromise } from '../../verify/base/clock.ts';
-import { Refused } from '../../verify/base/refusal.ts';
-import type { Reply } from '../../gate/reply.ts';
+import { andThen, attempt, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
+import type { Refused } from '../../verify/base/refusal.ts';
 import { recordEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
-import type { RawRequest, RequestRecord } from '../../gate/record.ts';
+import type { Outcome, RawRequest, Settled } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies.ts';
 import { CLIENT_GONE } from '../routes/body-refusal.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
@@ -15,70 +14,66 @@ import type { Pipeline } from './pipeline.ts';
 export type Responder = ReturnType<typeof createResponder>;
 
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer) {
-  /** `undefined` when the client has gone. Never throws. */
-  function replyTo(exchange: Exchange, error: unknown): Reply | undefined {
+  /** Without a reply when the client has gone. Never throws. */
+  function settle(exchange: Exchange, outcome: Outcome): Settled {
+    if (outcome.reply !== undefined) return outcome;
+
+    const { refused, ...known } = outcome;
     // A handler may rethrow its signal's abort.
-    const isOver = error === CLIENT_GONE || (exchange.hasLeft && isAbort(error));
-    if (isOver) return undefined;
-    if (!HandlerReply.isGenuine(error) || !error.isThrowable) {
-      return replies.replyToError(error, exchange);
+    const isOver = refused === CLIENT_GONE || (exchange.hasLeft && isAbort(refused));
+    if (isOver) return known;
+    if (!HandlerReply.isGenuine(refused) || !refused.isThrowable) {
+      return replies.settle(outcome, exchange.request);
     }
 
-    exchange.reason = 'handler';
-    return error.reply;
+    return { ...known, reason: 'handler', reply: refused.reply };
   }
 
   /** Writes the reply, or without one ends the connection, and observes. Never throws. */
-  function write(exchange: Exchange, reply: Reply | undefined) {
-    const { request, response } = exchange;
+  function write(exchange: Exchange, settled: Settled) {
+    const { request, response, arrivedAtMillis } = exchange;
+    let written = settled;
     let status: number | null = null;
+
     try {
-      const more = replies.fieldsBeside(exchange, request.headers.origin);
-      if (reply !== undefined) writeReply(request, response, reply, more);
+      const more = replies.fieldsBeside(settled, request.headers.origin);
+      if (settled.reply !== undefined) writeReply(request, response, settled.reply, more);
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
-    } catch (error) {
+    } catch (refused) {
       // A handler may have transferred the reply's ArrayBuffer. The turn's other responses go on.
-      replies.replyToError(error, exchange);
+      written = replies.settle({ ...settled, reply: undefined, refused }, request);
       hangUp(response);
     }
-    if (observer.isWatching || exchange.reason !== undefined) observer.observe(exchange, status);
+    if (observer.isWatching || written.reason !== undefined) {
+      observer.observe({ ...written, request, arrivedAtMillis }, status);
+    }
   }
 
   /** Computes the reply unless nobody would get it. Never throws or rejects. */
-  function work(exchange: Exchange): MaybePromise<Reply | undefined> {
+  function work(exchange: Exchange): MaybePromise<Settled> {
     const { request, response } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response.
-    if (isGone(request, response) || isEnding(request.socket)) return undefined;
+    if (isGone(request, response) || isEnding(request.socket)) return NOTHING;
 
-    const reply = runPipeline(exchange);
+    const outcome = attempt(
+      () => pipeline(exchange),
+      (refused) => ({ refused }),
+    );
+    const settled = andThen(outcome, (one) => settle(exchange, one));
     // Recorded now: the turn's other replies are computed before any is written.
-    if (!isPromise(reply)) recordEnd(request, response, reply?.closes);
-    return reply;
-  }
-
-  function runPipeline(exchange: Exchange): MaybePromise<Reply | undefined> {
-    const settle = (reply: Reply | Refused) =>
-      reply instanceof Refused ? replies.replyToError(reply, exchange) : reply;
-
-    try {
-      const reply = pipeline(exchange);
-      if (!isPromise(reply)) return settle(reply);
-
-      return reply.then(settle).catch((error: unknown) => replyTo(exchange, error));
-    } catch (error) {
-      return replyTo(exchange, error);
-    }
+    if (!isPromise(settled)) recordEnd(request, response, settled.reply?.closes);
+    return settled;
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */
-  function turnAway(refused: Refused, request: RawRequest = { rawHeaders: [] }) {
-    const record: RequestRecord = { request, arrivedAtMillis: observer.noteArrival() };
-    return replies.finish(replies.replyToError(refused, record), record);
-  }
+  const turnAway = (refused: Refused, request: RawRequest = { rawHeaders: [] }) =>
+    replies.finish({ refused }, request, observer.noteArrival());
 
   return { noteArrival: observer.noteArrival, work, write, turnAway };
 }
+
+const NOTHING: Settled = {};
 
 function isAbort(error: unknown) {
   try {

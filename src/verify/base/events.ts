@@ -148,7 +148,7 @@ function callsIn(error: Error) {
   const stack = String(error.stack);
   const text = String(error);
   // When `message` is changed, the older one stays in the stack, and its lines could pass for frames.
-  const [head] = stack.startsWith(`${text}\n`) ? [text] : (BARE_HEAD.exec(stack) ?? []);
+  const head = stack.startsWith(`${text}\n`) ? text : BARE_HEAD.exec(stack)?.[0];
   if (!head) return [];
 
   const lines = stack.slice(head.length).split('\n');
