@@ -71,19 +71,21 @@ export function createGateChecks(identification: Identification, replies: Replie
     let caller: Caller | undefined;
     try {
       const facts = readFacts(request);
-      if (facts instanceof Refused) return { rules, refused: facts };
+      if (facts instanceof Refused) return { refused: facts };
 
       const early = replyEarly(facts);
       if (early !== undefined) return early;
 
       const identified = await identify(facts);
-      if (identified instanceof Refused) return { rules, refused: identified };
+      if (identified instanceof Refused) return { known: { rules }, refused: identified };
 
       caller = identified;
       const refused = refusalOf(rules, caller, true);
-      return refused === undefined ? { caller, admitted: access.admit(caller) } : { rules, caller, refused };
+      return refused === undefined
+        ? { caller, admitted: access.admit(caller) }
+        : { known: { rules, caller }, refused };
     } catch (refused) {
-      return { rules, caller, refused };
+      return { known: { rules, caller }, refused };
     }
   }
 
@@ -91,7 +93,7 @@ export function createGateChecks(identification: Identification, replies: Replie
     given: GateRequest | FetchRequest,
     request: GateRequest,
     access: Access<Admitted>,
-  ) {
+  ): Checked<Admitted> | undefined {
     const refused = refuseAmbiguous(given, request.rawHeaders);
     if (refused !== undefined) return { refused };
     if (mayLackFields(request)) return { refused: refuse('header_fields_too_large') };
@@ -105,9 +107,10 @@ export function createGateChecks(identification: Identification, replies: Replie
     requireAccess(access);
     const request = requestOf(given);
     const checked = checkForm(given, request, access) ?? (await checkCaller(access, request));
-    if ('admitted' in checked) return { caller: checked.admitted, headers: pairsOf(nonceFields(checked)) };
+    if (!('admitted' in checked)) return { refusal: describe(replies.finish(checked, request)) };
 
-    return { refusal: describe(replies.finish(checked, request)) };
+    const { admitted, caller } = checked;
+    return { caller: admitted, headers: pairsOf(nonceFields(caller)) };
   }
 
   /** A refusal, or what a guard threw. */
@@ -130,10 +133,9 @@ export function createGateChecks(identification: Identification, replies: Replie
     if (refused === undefined) return { caller: access.admit(caller) };
 
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-    const settled = replies.settle({ rules: [{ access }], caller, refused }, request);
-    const { reply } = settled;
-    replies.observe({ ...settled, request, arrivedAtMillis: 0 }, reply.status);
-    return { refusal: describe(reply) };
+    const settled = replies.settle({ known: { rules: [{ access }], caller }, refused }, request);
+    replies.observe({ request, arrivedAtMillis: 0 }, settled, settled.reply.status);
+    return { refusal: describe(settled.reply) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {

@@ -11,7 +11,7 @@ import {
   type RequestReason,
 } from '../verify/base/events.ts';
 import { findingsOf } from '../verify/caller.ts';
-import type { RequestRecord } from './record.ts';
+import type { Arrival, RawRequest, Settled } from './record.ts';
 import { traceparentOf } from './traceparent.ts';
 
 const SUMMARY_MILLIS = 60_000;
@@ -61,32 +61,33 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   /** `status` is `null` when the client got no response. */
-  function observe(record: RequestRecord, status: number | null) {
-    const { route, reason, arrivedAtMillis } = record;
-    const method = methodOf(record);
+  function observe(arrival: Arrival, settled: Settled, status: number | null) {
+    const { request, arrivedAtMillis } = arrival;
+    const method = methodOf(request, settled);
     const millis = clock.monotonic() - arrivedAtMillis;
-    metrics?.requestEnded(method, route?.pattern, status, millis / 1000);
+    metrics?.requestEnded(method, settled.known?.route?.pattern, status, millis / 1000);
 
-    if (reason === undefined && (!accessLog || isOfProbe(record))) return;
+    if (settled.reason === undefined && (!accessLog || isOfProbe(request, settled))) return;
 
-    writeLines(record, logFieldsOf(record, method, status, isWatching ? millis : undefined));
+    const fields = logFieldsOf(request, settled, method, status, isWatching ? millis : undefined);
+    writeLines(request, settled, fields);
   }
 
-  function writeLines(record: RequestRecord, fields: ReturnType<typeof logFieldsOf>) {
-    const { route, reason, refused } = record;
+  function writeLines(request: RawRequest, settled: Settled, fields: ReturnType<typeof logFieldsOf>) {
+    const { known, reason, error } = settled;
     if (accessLog) log('request', fields);
     if (reason === undefined) return;
 
     if (reason === 'bug') {
       return log('request failed', {
         ...fields,
-        method: route && printable(route.method),
-        ...describeBug(refused),
+        method: known?.route && printable(known.route.method),
+        ...describeBug(error),
       });
     }
 
     log('request refused', fields);
-    if (reason !== 'handler' && !isOfProbe(record)) count(reason);
+    if (reason !== 'handler' && !isOfProbe(request, settled)) count(reason);
   }
 
   /** Returns the time, or 0 when nobody reads it. */
@@ -102,31 +103,33 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Probes do not count as refused. Successful ones have no line in the access log. */
-const isOfProbe = ({ route, request, reason, facts }: RequestRecord) =>
-  facts?.uri === undefined &&
+const isOfProbe = ({ url = '' }: RawRequest, { known, reason }: Settled) =>
+  known?.facts?.uri === undefined &&
   !NO_REQUEST.includes(reason) &&
-  /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? request.url ?? '');
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(known?.route?.pattern ?? url);
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
 /** `undefined` if the bytes were not a request, even if Node parsed a method. */
-function methodOf({ request, reason, facts }: RequestRecord) {
+function methodOf(request: RawRequest, { known, reason }: Settled) {
   if (NO_REQUEST.includes(reason)) return undefined;
 
-  const { method } = facts ?? request;
-  return METHODS.find((known) => known === method) ?? printable('_OTHER');
+  const { method } = known?.facts ?? request;
+  return METHODS.find((one) => one === method) ?? printable('_OTHER');
 }
 
 /** One literal: spreading would double the cost. */
 function logFieldsOf(
-  { request, route, reason, caller, findings }: RequestRecord,
+  { rawHeaders }: RawRequest,
+  { known: { route, caller } = {}, reason, findings }: Settled,
   method: Printable | undefined,
   status: number | null,
   millis: number | undefined,
 ) {
   const { issuerName, kid } = (caller ? findingsOf(caller) : findings) ?? {};
-  const traceparent = traceparentOf(request.rawHeaders);
+  const traceparent = traceparentOf(rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
+
   return {
     method: method ?? null,
     route: method && route ? printableSetting(route.pattern) : null,

@@ -21,6 +21,13 @@ export interface MatchedRoute {
   readonly access: Access<unknown>;
 }
 
+/** A request, and when it began to be served. */
+export interface Arrival {
+  readonly request: RawRequest;
+  /** Monotonic milliseconds; 0 when nobody reads it. */
+  readonly arrivedAtMillis: number;
+}
+
 /** What is known of a request, as far as it came. */
 export interface Known {
   readonly facts?: RequestFacts;
@@ -32,21 +39,17 @@ export interface Known {
 }
 
 /** `refused` was returned or thrown. */
-export type Outcome = Known &
-  ({ readonly reply: Reply } | { readonly refused: unknown; readonly reply?: undefined });
+export type Outcome = { readonly known?: Known | undefined } & (
+  { readonly reply: Reply } | { readonly refused: unknown; readonly reply?: undefined }
+);
 
 /** With the reply to what was refused. Without `reply`, the client has gone. */
-export interface Settled extends Known {
+export interface Settled {
+  readonly known?: Known | undefined;
   readonly reply?: Reply | undefined;
   readonly reason?: RequestReason;
-  readonly refused?: unknown;
+  /** Why it is a bug. */
+  readonly error?: unknown;
   /** Of a request without a caller. */
   readonly findings?: Findings;
-}
-
-/** For log lines and metrics. */
-export interface RequestRecord extends Settled {
-  readonly request: RawRequest;
-  /** Monotonic milliseconds; 0 when nobody reads it. */
-  readonly arrivedAtMillis: number;
 }

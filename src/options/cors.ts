@@ -37,7 +37,8 @@ export function createCors(
       if (!isPreflight(facts)) return undefined;
 
       const origin = fieldValues(facts.rawHeaders, 'origin').join();
-      return { reply: NO_CONTENT, crossOrigin: permissions.get(origin)?.forPreflight ?? NONE };
+      const crossOrigin = permissions.get(origin)?.forPreflight ?? NONE;
+      return { known: { crossOrigin }, reply: NO_CONTENT };
     },
   };
 }

@@ -115,7 +115,7 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
     const hasRoute = matchPath(path, uri)?.matches.some(({ route }) => route.method === method);
-    return hasRoute && early.crossOrigin?.length ? { ...early, reply: PREFLIGHT } : undefined;
+    return hasRoute && early.known?.crossOrigin?.length ? { ...early, reply: PREFLIGHT } : undefined;
   };
 
   return createPipeline(served, { ...identification, readFacts, replyEarly }, options, ownRoutes, matchPath);

@@ -61,11 +61,11 @@ export function createResourceMetadata(options: ResourceOptions, log: Log): Earl
   return (facts) => {
     if (!paths.includes(facts.path)) return undefined;
 
-    const crossOrigin = EVERY_ORIGIN;
-    if (isPreflight(facts)) return { crossOrigin, reply: preflight };
+    const known = { crossOrigin: EVERY_ORIGIN };
+    if (isPreflight(facts)) return { known, reply: preflight };
 
     const isRead = METHODS.includes(facts.method);
-    return isRead ? { crossOrigin, reply: document } : { crossOrigin, refused: refuseMethod(METHODS) };
+    return isRead ? { known, reply: document } : { known, refused: refuseMethod(METHODS) };
   };
 }
 

@@ -22,13 +22,13 @@ export interface CreateOptions {
 
 export interface OptionalParts {
   /** Replaces the direct connection to the provider. */
-  readonly connect: Connect | undefined;
+  readonly connect?: Connect | undefined;
   /** Replaces the store in this process. */
-  readonly replayStore: ReplayStore | undefined;
+  readonly replayStore?: ReplayStore | undefined;
   readonly early: readonly Early[];
   /** RFC 9728 §5.1 */
-  readonly metadataUrl: string | undefined;
-  readonly nameScopes: NameScopes | undefined;
+  readonly metadataUrl?: string | undefined;
+  readonly nameScopes?: NameScopes | undefined;
   readonly crossOrigin: CrossOrigin;
   /** Forward-auth: all challenges in one field. */
   readonly joinsChallenges?: boolean;

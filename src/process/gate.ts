@@ -45,14 +45,7 @@ const isBasic = (given: object) =>
 
 const BASIC_NAMES = { ...ISSUER_SETTINGS, ...BASIC_SETTINGS, issuers: {} };
 
-const NO_PARTS: OptionalParts = {
-  connect: undefined,
-  replayStore: undefined,
-  early: [],
-  metadataUrl: undefined,
-  nameScopes: undefined,
-  crossOrigin: SAME_ORIGIN,
-};
+const NO_PARTS: OptionalParts = { early: [], crossOrigin: SAME_ORIGIN };
 
 const withoutOptions = (given: GivenSettings) => ({
   settings: checkGiven(BASIC_SETTINGS, given),

@@ -29,7 +29,7 @@ function observing(level: LogLevel = 'info', accessLog = false) {
 }
 
 const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
-  observe({ ...ARRIVED, route: routeAt('/x'), reason }, 401);
+  observe(ARRIVED, { known: { route: routeAt('/x') }, reason }, 401);
 
 test('logs a request whose body did not arrive in time as a refusal only, without method and route', () => {
   const lines: object[] = [];
@@ -41,7 +41,11 @@ test('logs a request whose body did not arrive in time as a refusal only, withou
 
   const observer = createObserver({ clock, log, metrics }, true);
   const request = { method: 'POST', url: '/orders', rawHeaders: [] };
-  observer.observe({ arrivedAtMillis: 0, request, route: ORDERS, reason: 'request_timeout' }, 408);
+  observer.observe(
+    { arrivedAtMillis: 0, request },
+    { known: { route: ORDERS }, reason: 'request_timeout' },
+    408,
+  );
   assert.deepEqual(lines[0], {
     message: 'request',
     method: null,
@@ -58,7 +62,7 @@ test('logs how long a request took, in milliseconds to the microsecond', () => {
   clock.advance(5_000);
   const arrivedAtMillis = noteArrival();
   clock.advance(1.23456);
-  observe({ ...ARRIVED, arrivedAtMillis, route: ORDERS }, 200);
+  observe({ ...ARRIVED, arrivedAtMillis }, { known: { route: ORDERS } }, 200);
   assert.equal(logged()[0]?.durationMillis, 1.235);
 });
 
@@ -69,7 +73,7 @@ test('measures how long a request took, in seconds, and reads no clock if nobody
   clock.advance(5_000);
   const arrivedAtMillis = noteArrival();
   clock.advance(2_000);
-  observe({ arrivedAtMillis, request: { method: 'GET', rawHeaders: [] }, route: ORDERS }, 200);
+  observe({ arrivedAtMillis, request: { method: 'GET', rawHeaders: [] } }, { known: { route: ORDERS } }, 200);
   assert.match(metrics.read([], createReplayStore(60)), /_seconds_sum\{.*"GET".*\} 2$/m);
   assert.equal(createObserver({ clock, log: () => {} }, false).noteArrival(), 0);
 });
@@ -79,10 +83,11 @@ test('logs a refusal at debug with the fields of the access log, including reaso
   const kid = `key\n${'1'.repeat(100)}`;
   const request = { ...ARRIVED.request, method: 'GET' };
   observe(
-    { ...ARRIVED, request, route: ORDERS, reason: 'expired', findings: { issuerName: 'idp', kid } },
+    { ...ARRIVED, request },
+    { known: { route: ORDERS }, reason: 'expired', findings: { issuerName: 'idp', kid } },
     401,
   );
-  observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
+  observe({ ...ARRIVED, request }, { reason: 'not_found' }, 404);
   assert.deepEqual(logged(), [
     {
       message: 'request refused',
@@ -100,8 +105,12 @@ test('logs a refusal at debug with the fields of the access log, including reaso
 test('logs a bug with the method and pattern of the route, the name of the error and its frames', () => {
   const { observe, logged, summarize } = observing('error');
   const failure = new TypeError('secret');
-  observe({ ...ARRIVED, route: routeAt(`/${'long/'.repeat(20)}`), reason: 'bug', refused: failure }, 500);
-  observe({ ...ARRIVED, reason: 'bug', refused: 'secret' }, 500);
+  observe(
+    ARRIVED,
+    { known: { route: routeAt(`/${'long/'.repeat(20)}`) }, reason: 'bug', error: failure },
+    500,
+  );
+  observe(ARRIVED, { reason: 'bug', error: 'secret' }, 500);
   const [{ frames, ...first } = {}, ...others] = logged();
   assert.deepEqual(first, {
     message: 'request failed',
@@ -121,8 +130,8 @@ test('logs a bug with the method and pattern of the route, the name of the error
 
 test('counts neither a bug nor a failure of a handler as a refusal', () => {
   const { observe, logged, summarize } = observing();
-  observe({ ...ARRIVED, route: ORDERS, reason: 'handler' }, 404);
-  observe({ ...ARRIVED, route: ORDERS, reason: 'bug', refused: new Error() }, 500);
+  observe(ARRIVED, { known: { route: ORDERS }, reason: 'handler' }, 404);
+  observe(ARRIVED, { known: { route: ORDERS }, reason: 'bug', error: new Error() }, 500);
   assert.equal(logged().length, 1);
   summarize();
   assert.deepEqual(logged(), []);
@@ -130,7 +139,7 @@ test('counts neither a bug nor a failure of a handler as a refusal', () => {
 
 test('logs nothing about served requests', () => {
   const { observe, logged, clock, summarize } = observing('debug');
-  observe({ ...ARRIVED, route: ORDERS }, 200);
+  observe(ARRIVED, { known: { route: ORDERS } }, 200);
   assert.deepEqual(clock.pending, []);
   summarize();
   assert.deepEqual(logged(), []);
@@ -138,7 +147,7 @@ test('logs nothing about served requests', () => {
 
 test('logs a served request in the access log only', () => {
   const { observe, logged, clock, summarize } = observing('debug', true);
-  observe({ ...ARRIVED, route: ORDERS }, 200);
+  observe(ARRIVED, { known: { route: ORDERS } }, 200);
   assert.deepEqual(
     logged().map(({ message }) => message),
     ['request'],
@@ -189,11 +198,15 @@ test('writes the summary of the current minute once at the end', () => {
 test('does not count a probe that finds the service not ready, and logs it at debug', () => {
   const { observe, logged, clock, summarize } = observing('debug');
   for (const url of ['/healthz', '/readyz?full']) {
-    observe({ ...ARRIVED, request: { url, rawHeaders: [] }, reason: 'keys-unavailable' }, 503);
+    observe({ ...ARRIVED, request: { url, rawHeaders: [] } }, { reason: 'keys-unavailable' }, 503);
   }
   // Another spelling: the route decides.
   const spelled = { url: '/%72eadyz', rawHeaders: [] };
-  observe({ ...ARRIVED, request: spelled, route: routeAt('/readyz'), reason: 'keys-unavailable' }, 503);
+  observe(
+    { ...ARRIVED, request: spelled },
+    { known: { route: routeAt('/readyz') }, reason: 'keys-unavailable' },
+    503,
+  );
   assert.deepEqual(
     logged().map(({ message }) => message),
     ['request refused', 'request refused', 'request refused'],
@@ -206,7 +219,7 @@ test('does not count a probe that finds the service not ready, and logs it at de
 for (const reason of ['malformed-http', 'header_fields_too_large', 'request_timeout'] as const) {
   test(`counts ${reason} as a refusal even at the address of a probe`, () => {
     const { observe, logged, summarize } = observing();
-    observe({ ...ARRIVED, request: { url: '/healthz', rawHeaders: [] }, reason }, 431);
+    observe({ ...ARRIVED, request: { url: '/healthz', rawHeaders: [] } }, { reason }, 431);
     summarize();
     assert.equal(logged()[0]?.[reason], 1);
   });
@@ -216,8 +229,8 @@ for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefi
   test(`does not treat ${url} as a probe`, () => {
     const { observe, logged, summarize } = observing('info', true);
     const request = { url, rawHeaders: [] };
-    observe({ ...ARRIVED, request }, 200);
-    observe({ ...ARRIVED, request, reason: 'not_found' }, 404);
+    observe({ ...ARRIVED, request }, {}, 200);
+    observe({ ...ARRIVED, request }, { reason: 'not_found' }, 404);
     summarize();
     assert.deepEqual(
       logged().map(({ message }) => message),

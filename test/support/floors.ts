@@ -44,6 +44,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   'service/http/': [
     'write',
     'exchange',
+    'message',
     'pipeline',
     'responder',
     'connection',

@@ -10,7 +10,7 @@ import { CLOSE } from './write.ts';
 import { refuseBody } from '../routes/body-refusal.ts';
 import { createBatches } from './batches.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
-import { MAX_FIELDS } from './pipeline.ts';
+import { MAX_FIELDS } from './message.ts';
 import { RequestStream } from './request-stream.ts';
 import type { Responder } from './responder.ts';
 

@@ -2,7 +2,7 @@
 // access → query and body → handler → reply. Promises: awaits only missing keys, a shared replay store,
 // inputs and a handler's promise; reads no body and runs no handler before access. Does not write, or turn
 // errors into replies: responder.ts does.
-import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import { replyToResult } from '../routes/handler-result.ts';
 import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
@@ -14,6 +14,7 @@ import { createRouter, type Match, type Matched } from '../routes/router.ts';
 import type { Route, Routes } from '../routes/route.ts';
 import type { Caller } from '../../verify/caller.ts';
 import type { Exchange } from './exchange.ts';
+import { checkMessage } from './message.ts';
 
 export interface PipelineOptions {
   readonly clock: Clock;
@@ -42,11 +43,11 @@ export function createPipeline(
     if (facts instanceof Refused) return { refused: facts };
 
     const early = replyEarly(facts);
-    if (early !== undefined) return { ...early, facts };
+    if (early !== undefined) return { ...early, known: { ...early.known, facts } };
 
     const matched = matchPath(facts.path, facts.uri);
     return matched === undefined
-      ? { facts, refused: refuseUnmatched(facts) }
+      ? { known: { facts }, refused: refuseUnmatched(facts) }
       : serve(exchange, matched, facts);
   }
 
@@ -56,28 +57,33 @@ export function createPipeline(
     facts: RequestFacts,
   ): MaybePromise<Outcome> {
     const { method, path } = facts;
-    // RFC 9110 §9.3.2: HEAD runs the route of GET.
-    const match = matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
+    const match = matchFor(method, matches);
     const route = match?.route;
     const isOpen = route === undefined || route.access.credentials === 'ignored';
-    let known: Known = { facts, route, rules };
+    let caller: Caller | undefined;
+    const known = (): Known => ({ facts, route, rules, caller });
+    const refuseFor = (refused: unknown) => ({ known: known(), refused });
 
-    function respondTo(caller: Caller | Refused | undefined): MaybePromise<Outcome> {
-      if (caller instanceof Refused) return { ...known, refused: caller };
+    function respondTo(identified: Caller | Refused | undefined): MaybePromise<Outcome> {
+      if (identified instanceof Refused) return refuseFor(identified);
 
-      known = { ...known, caller };
+      caller = identified;
       const inForce = route === undefined ? rules : [...rules, route];
       const refused = refusalOf(inForce, caller, route !== undefined);
-      if (refused !== undefined) return { ...known, refused };
-      if (match === undefined) return { ...known, refused: refuseUnmatched(facts, matches) };
+      if (refused !== undefined) return refuseFor(refused);
+      if (match === undefined) return refuseFor(refuseUnmatched(facts, matches));
 
-      return andThen(run(exchange, match, path, caller), (reply) => ({ ...known, reply }));
+      const result = run(exchange, match, path, caller);
+      return andThen(result, (reply) => ({ known: known(), reply }));
     }
 
-    return attempt(
-      () => andThen(isOpen && rules.length === 0 ? undefined : identify(facts), respondTo),
-      (refused) => ({ ...known, refused }),
-    );
+    try {
+      const identified = isOpen && rules.length === 0 ? undefined : identify(facts);
+      const outcome = andThen(identified, respondTo);
+      return isPromise(outcome) ? outcome.catch(refuseFor) : outcome;
+    } catch (error) {
+      return refuseFor(error);
+    }
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
@@ -129,21 +135,9 @@ export function createPipeline(
 
 export type Pipeline = ReturnType<typeof createPipeline>;
 
-export const MAX_FIELDS = 200;
-
-function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['request']) {
-  const { expect, 'transfer-encoding': coding } = headers;
-  // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0, too. HTTP/1.0 has no transfer codings.
-  const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
-  // RFC 9112 §6.1
-  const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
-  if (!isKnown || !isFramed) return refuse('malformed-http');
-  if (rawHeaders.length > 2 * MAX_FIELDS) return refuse('header_fields_too_large');
-
-  // RFC 9110 §10.1.1. Node joins repeated fields.
-  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
-  return isMet ? undefined : refuse('expectation_failed');
-}
+/** RFC 9110 §9.3.2: HEAD runs the route of GET. */
+const matchFor = (method: string, matches: readonly Match[]) =>
+  matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
 
 function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) {
   if (uri !== undefined) return refuse('route-missing');

@@ -1,6 +1,6 @@
 // Turns every refusal and error into a reply, and writes replies. Promises: a request gets one
 // response, unless its connection ends first; a bug is a 500 that reveals nothing; no error escapes.
-import { andThen, attempt, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
 import { recordEnd, hangUp, isEnding, isGone, writeReply } from './write.ts';
 import type { Outcome, RawRequest, Settled } from '../../gate/record.ts';
@@ -18,20 +18,20 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   function settle(exchange: Exchange, outcome: Outcome): Settled {
     if (outcome.reply !== undefined) return outcome;
 
-    const { refused, ...known } = outcome;
+    const { known, refused } = outcome;
     // A handler may rethrow its signal's abort.
     const isOver = refused === CLIENT_GONE || (exchange.hasLeft && isAbort(refused));
-    if (isOver) return known;
+    if (isOver) return { known };
     if (!HandlerReply.isGenuine(refused) || !refused.isThrowable) {
       return replies.settle(outcome, exchange.request);
     }
 
-    return { ...known, reason: 'handler', reply: refused.reply };
+    return { known, reply: refused.reply, reason: 'handler' };
   }
 
   /** Writes the reply, or without one ends the connection, and observes. Never throws. */
   function write(exchange: Exchange, settled: Settled) {
-    const { request, response, arrivedAtMillis } = exchange;
+    const { request, response } = exchange;
     let written = settled;
     let status: number | null = null;
 
@@ -42,12 +42,10 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       if (response.headersSent) status = response.statusCode;
     } catch (refused) {
       // A handler may have transferred the reply's ArrayBuffer. The turn's other responses go on.
-      written = replies.settle({ ...settled, reply: undefined, refused }, request);
+      written = replies.settle({ known: settled.known, refused }, request);
       hangUp(response);
     }
-    if (observer.isWatching || written.reason !== undefined) {
-      observer.observe({ ...written, request, arrivedAtMillis }, status);
-    }
+    if (observer.isWatching || written.reason !== undefined) observer.observe(exchange, written, status);
   }
 
   /** Computes the reply unless nobody would get it. Never throws or rejects. */
@@ -56,14 +54,18 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
     // RFC 9112 §9.6: nothing runs after the last response.
     if (isGone(request, response) || isEnding(request.socket)) return NOTHING;
 
-    const outcome = attempt(
-      () => pipeline(exchange),
-      (refused) => ({ refused }),
-    );
-    const settled = andThen(outcome, (one) => settle(exchange, one));
+    const settled = andThen(runPipeline(exchange), (outcome) => settle(exchange, outcome));
     // Recorded now: the turn's other replies are computed before any is written.
     if (!isPromise(settled)) recordEnd(request, response, settled.reply?.closes);
     return settled;
+  }
+
+  function runPipeline(exchange: Exchange): MaybePromise<Outcome> {
+    try {
+      return pipeline(exchange);
+    } catch (refused) {
+      return { refused };
+    }
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */

@@ -15,19 +15,6 @@ export type MaybePromise<Value> = Value | Promise<Value>;
 export const isPromise = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
-/** What `work` throws or rejects with goes to `onError`. */
-export function attempt<Result>(
-  work: () => MaybePromise<Result>,
-  onError: (error: unknown) => Result,
-): MaybePromise<Result> {
-  try {
-    const result = work();
-    return isPromise(result) ? result.catch(onError) : result;
-  } catch (error) {
-    return onError(error);
-  }
-}
-
 /** Continues at once unless the value is a promise. */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,

@@ -316,7 +316,7 @@ test('caches the reply to a refusal for each list of scopes, even with RESOURCE_
   const { way } = createRoutes({ routes: [reading, writing], environment });
 
   const reply = (route: Route) =>
-    way.replies.settle({ route, refused: refuse('no-credentials') }, requestOf('GET', '/')).reply;
+    way.replies.settle({ known: { route }, refused: refuse('no-credentials') }, requestOf('GET', '/')).reply;
 
   assert.equal(reply(reading), reply(reading));
   assert.notEqual(reply(reading), reply(writing));
