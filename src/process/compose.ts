@@ -14,7 +14,7 @@ import type { BasicSettings, IssuerSettings } from './settings/load.ts';
 
 /** Options of a service or gate besides its settings. A test issuer can be passed here. */
 export interface CreateOptions {
-  /** For tests: resolves with an issuer's key set instead of asking the provider. */
+  /** For tests: resolves with an issuer's key set, within five seconds, instead of asking the provider. */
   readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
   /** Called with each error that becomes a 500. What it throws is ignored. */
   readonly onError?: OnError;

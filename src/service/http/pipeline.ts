@@ -25,7 +25,7 @@ export interface PipelineOptions {
 export type FactsReader = (request: Exchange['request']) => RequestFacts | Refused;
 
 /**
- * Returns a function from a request to its outcome, which may throw only a bug. Trusts that `routesProblems`
+ * Returns a function from a request to its outcome; it throws only for a bug. Trusts that `routesProblems`
  * found none. Rules do not cover `ownRoutes`.
  */
 export function createPipeline(
