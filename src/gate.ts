@@ -1,5 +1,5 @@
-// The entry point `gatehouse-http/gate`: `createGate`, without listener, router, settings files or options
-// that are not set.
+// The entry point `gatehouse-http/gate`: `createGate`. Loads no listener, router or settings file, and only
+// options that are set.
 export { ConfigurationError } from './gate/configuration-error.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/guards.ts';

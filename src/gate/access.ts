@@ -84,8 +84,8 @@ export const authenticated: Access<Caller> = {
 };
 
 /**
- * Callers whose valid access token passes every guard. Others get 403 (RFC 6750 §3.1), or 401 from
- * `recentLogin` (RFC 9470 §3). Throws a `TypeError` without guards, and for more than one `recentLogin`.
+ * Callers whose valid access token passes every guard. A guard that fails gives 403 (RFC 6750 §3.1),
+ * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, and for more than one `recentLogin`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */

@@ -47,7 +47,7 @@ export function refuseAmbiguous(
   if (isOfHttp2) return refuse('host-refused');
 
   // RFC 3986 §5.2.4: a proof covers the path without dot segments. Some servers keep them in a Request's
-  // `url`, and route by it up to `#`. URL reads `\` as `/`.
+  // `url`, and route by the part before `#`. URL reads `\` as `/`.
   const [path = ''] = originalUrl.split(/[?#]/, 1);
   const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
   return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;

@@ -93,7 +93,7 @@ function claimGuard(
   isDemand: boolean,
   passes: (caller: Caller) => boolean,
 ): Guard {
-  // `undefined` would pass tokens without the claim.
+  // An expected `undefined` would match a missing claim.
   if (!isDemand) throw new TypeError(`${name}: demands nothing`);
 
   // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.

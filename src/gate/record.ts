@@ -28,7 +28,7 @@ export interface Arrival {
   readonly arrivedAtMillis: number;
 }
 
-/** What is known of a request, as far as it came. */
+/** What is known of a request so far. */
 export interface Known {
   readonly facts?: RequestFacts;
   readonly route?: MatchedRoute | undefined;
@@ -43,12 +43,12 @@ export type Outcome = { readonly known?: Known | undefined } & (
   { readonly reply: Reply } | { readonly refused: unknown; readonly reply?: undefined }
 );
 
-/** With the reply to what was refused. Without `reply`, the client has gone. */
+/** An outcome whose refusal has become a reply. Without `reply`, the client has gone. */
 export interface Settled {
   readonly known?: Known | undefined;
   readonly reply?: Reply | undefined;
   readonly reason?: RequestReason;
-  /** Why it is a bug. */
+  /** What was thrown, if it is a bug. */
   readonly error?: unknown;
   /** Of a request without a caller. */
   readonly findings?: Findings;

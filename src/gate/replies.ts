@@ -37,7 +37,7 @@ export function createReplies(
     } catch {}
   }
 
-  /** Adds the reply to what was refused. Never throws. */
+  /** Replaces a refusal or error by its reply. Never throws. */
   function settle(outcome: Outcome, { rawHeaders }: RawRequest): Settled & { readonly reply: Reply } {
     if (outcome.reply !== undefined) return outcome;
 

@@ -5,7 +5,7 @@ import { BASIC_SETTINGS } from './settings/table.ts';
 
 export const SERVICE_SETTINGS = { ...BASIC_SETTINGS, ...OPTION_SETTINGS };
 
-/** All values. Times and sizes end in their units. */
+/** All values. Names of times and sizes end in the unit. */
 export interface Settings extends Readonly<
   ReturnType<typeof readSettings<ValuesOf<typeof SERVICE_SETTINGS>>>
 > {}

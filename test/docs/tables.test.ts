@@ -10,7 +10,7 @@ const WRITTEN = [
   ['`b`', 'info', 'call'],
 ];
 
-test('reads a table as it was written', () => {
+test('reads back the same rows that were written as a table, and none from text without a table', () => {
   assert.deepEqual(rowsOf(`text\n${tableOf(HEAD, WRITTEN)}more`), WRITTEN);
   assert.deepEqual(rowsOf('no table'), []);
 });

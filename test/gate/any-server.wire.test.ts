@@ -326,7 +326,7 @@ test('authorize throws for a caller that no check in this process made, and for 
   });
 });
 
-test('authorize reports a copied caller before an invalid access, or open', async (t) => {
+test('authorize throws for a copied caller, even if the access is also invalid or is open', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   for (const given of [undefined, {}, scope('read:orders'), open]) {
     assert.throws(() => gate.authorize({ ...caller } as Caller, given as never), {

@@ -101,7 +101,7 @@ for (const kind of [
     assert.deepEqual(show(refuse(kind).refusal).headers, []));
 }
 
-test('does not challenge for a body or a query, which no token would correct [RFC 6750 §3.1]', () => {
+test('sends no challenge when it refuses a body or a query, since no other token would help [RFC 6750 §3.1]', () => {
   for (const reason of ['body-malformed', 'query-refused'] as const) {
     assert.deepEqual(show(refuse(reason).refusal, { used: 'Bearer' }).headers, []);
   }
@@ -174,7 +174,7 @@ for (const [refusal, status, body] of DETAILED) {
 }
 
 for (const refusal of [NO_TOKEN, REPEATED, NO_KEYS, refuse('not_found').refusal, NO_METHOD] as const) {
-  test(`answers ${refusal.reason} under ERROR_DETAIL as without it [docs/refusals.md]`, () => {
+  test(`gives ${refusal.reason} the same response with ERROR_DETAIL as without it [docs/refusals.md]`, () => {
     assert.deepEqual(show(refusal, { detail: true }), show(refusal));
   });
 }

@@ -303,7 +303,7 @@ test('accepts false, 0 and an empty string as demanded values', () => {
   }
 });
 
-test('refuses a guard made from null, from a value that is no function, or from one that tokens use for missing data, such as an empty string [H2]', () => {
+test('refuses null in claimEquals, null or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
   const nothing = null as never;
   for (const [name, make] of [
     ['claim org_id equals null', () => claimEquals('org_id', nothing)],
@@ -348,7 +348,7 @@ test('admits nobody by a guard that returns a promise [H2]', () => {
   assert.equal(refusalOf([{ access: needs(scope('read')) }], caller, true), undefined);
 });
 
-test('names a guard that a challenge cannot show in the error that refuses it', () => {
+test('refuses a guard whose name a challenge cannot show, with an error that names it', () => {
   const wrong = new TypeError('claim é equals x: has a character that a challenge cannot show');
   assert.throws(() => claimEquals('é', 'x'), wrong);
 });

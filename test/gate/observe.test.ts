@@ -137,7 +137,7 @@ test('counts neither a bug nor a failure of a handler as a refusal', () => {
   assert.deepEqual(logged(), []);
 });
 
-test('logs nothing about served requests', () => {
+test('logs nothing about a served request when the access log is off', () => {
   const { observe, logged, clock, summarize } = observing('debug');
   observe(ARRIVED, { known: { route: ORDERS } }, 200);
   assert.deepEqual(clock.pending, []);

@@ -45,7 +45,7 @@ test('changes the discovery document when members are overridden', async () => {
   assert.equal((await fetchJson(discoveryUrl()))['jwks_uri'], keySetUrl());
 });
 
-test('serves another value as the key set when one is published', async () => {
+test('serves whatever value is published in place of its key set, and its own keys again after undefined', async () => {
   for (const value of [{ keys: 'none' }, null, 7]) {
     provider.publish(value);
     assert.deepEqual(JSON.parse(String((await fetchWhole(keySetUrl())).body)), value);

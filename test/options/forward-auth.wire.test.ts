@@ -124,8 +124,8 @@ describe('a request of the proxy with forwarded fields', () => {
   });
 });
 
-describe('a request of the proxy behind the prefix', () => {
-  test('gets 200 if the route of its own method and of the path after the prefix admits it', async () => {
+describe('a request of the proxy under the prefix /forward-auth', () => {
+  test('gets 200 if a route admits it, chosen by its own method and the path after the prefix', async () => {
     assert.equal(told(await askBehindPrefix('GET', '/orders/7?a=1', READ)), '200');
     assert.equal(told(await askBehindPrefix('POST', '/orders', bearer({ scope: 'write:orders' }))), '200');
     assert.equal(told(await askBehindPrefix('POST', '/orders', READ)), '403 insufficient_scope');
@@ -305,7 +305,7 @@ describe('what passes', () => {
     assert.deepEqual(lengths.slice(-2), [0, 0]);
   });
 
-  test('leaves the claims empty when they are nested too deeply for JSON, and nothing else', async (t) => {
+  test('leaves only the claims field empty when the claims are nested too deeply for JSON', async (t) => {
     const { kid, publicJwk, privateKey } = makeSigningKey();
     const asked = await startPolicy({ routes }, {}, async () => ({ keys: [publicJwk] }));
     t.after(asked.stop);
@@ -425,7 +425,7 @@ describe('a proof', () => {
     for (const form of forms) assert.equal(told(await own.ask({ ...form, fields: fields() })), '200');
   });
 
-  test('behind the prefix needs PUBLIC_URL, or the forwarded scheme and host', async () => {
+  test('in a request under the prefix /forward-auth gets 400 without the forwarded scheme and host', async () => {
     const proved = (fields: Fields) => [...bound('GET', URL, CLAIMS), ...fields];
     assert.equal(told(await askBehindPrefix('GET', '/orders/7', proved([]))), '400 invalid_request');
     assert.equal(told(await askBehindPrefix('GET', '/orders/7', proved([PROTO!, HOST!]))), '200');
@@ -565,7 +565,7 @@ describe('the service itself', () => {
     assert.equal(told(await ask('GET', '/forward-auth')), '200');
   });
 
-  test('has no other path, whatever fields are forwarded', async () => {
+  test('serves no path but the documented ones, whatever fields are forwarded', async () => {
     for (const target of ['/', '/open/1', '/orders/1', '/nothing', '//forward-auth', '/x/../forward-auth']) {
       assert.equal(
         told(await policy.ask({ target, forwarded: asking('GET', '/open/1'), fields: READ })),
@@ -620,7 +620,7 @@ describe('the service itself', () => {
     assert.equal(told(await own.ask({ forwarded: asking('GET', '/me'), fields: bearer() })), '200');
   });
 
-  test('knows several issuers, and says whose caller it is', async (t) => {
+  test('accepts tokens of several issuers, and passes on which one issued the token', async (t) => {
     const partner = { domain: 'partner.test', audience: 'https://api.test' };
     const own = await startPolicy({ routes }, { issuers: { partner } } as never);
     t.after(own.stop);

@@ -297,7 +297,7 @@ for (const [what, line] of Object.entries(LONG)) {
   });
 }
 
-test('each key has a list of its own [§8.2.1]', () => {
+test('gives each key only the items of its own list, indented or not [§8.2.1]', () => {
   assert.deepEqual(values('a:\n  - 1\n  - 2\nb:\n  - 3\nc:\n- 4'), [
     ['a', [1, 2]],
     ['b', [3]],

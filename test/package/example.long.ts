@@ -75,7 +75,7 @@ test('the example serves its routes until a signal ends it', async () => {
   assert.deepEqual(await ended, [0, null]);
 });
 
-test('the image of the example is made of files that are there, and runs what the example starts', () => {
+test('the Dockerfile of the example copies only files that exist, runs and probes with its start script, and uses a numeric user other than root', () => {
   const lines = readFileSync(join(EXAMPLE, 'Dockerfile'), 'utf8').split('\n');
   const copied = lines.flatMap((line) => /^COPY (?!--from)(.*) \S+$/.exec(line)?.[1]?.split(' ') ?? []);
   const own = copied.filter((name) => name !== '*.tgz');

@@ -60,7 +60,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
   });
 
-  test('reports the options that are at work, by their files', async () => {
+  test('lists the active options by the names of their files', async () => {
     assert.deepEqual(reportOf(await check()).options, []);
     const settings = {
       IDP_AUDIENCE: 'https://api.test',

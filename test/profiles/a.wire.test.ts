@@ -57,7 +57,7 @@ test('sends the private message of profile A with authorities from the configure
   );
 });
 
-test('sends the profile with every claim that it names', async () => {
+test('sends the subject, email, scope, issuer and audience of the token at /api/profile', async () => {
   const text = await textOf(service, '/api/profile', {
     email: 'u@example.test',
     scope: 'openid email',

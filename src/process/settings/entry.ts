@@ -47,7 +47,7 @@ export function noteUnknown(entry: Entry, known: readonly string[], problems: st
   const written = name.toLowerCase();
   const right = known.find((one) => one.toLowerCase().split(' ')[0] === written);
   const spelling = right === undefined ? 'correct' : `write ${right}`;
-  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate' : spelling;
+  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
   problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }
 

@@ -13,7 +13,7 @@ import {
 
 export type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
 
-/** The settings without those of the options. Times and sizes end in their units. */
+/** The settings without those of the options. Names of times and sizes end in the unit. */
 export interface BasicSettings extends Readonly<
   ReturnType<typeof readSettings<ValuesOf<typeof BASIC_SETTINGS>>>
 > {}
@@ -39,7 +39,7 @@ export const FIRST_ISSUER = 'idp';
 const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
 
 const ISSUERS_PROBLEM =
-  'must be up to 20 names in lower case, each a letter and up to 15 letters or digits, and none idp';
+  'must be up to 20 names in lower case, each a letter and up to 15 letters or digits; none may be idp';
 
 export function issuersIn(keys: readonly Entry[]): Entry {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));

@@ -162,7 +162,7 @@ export function createListener(responder: Responder, clock: Clock) {
 
       whenQuiet(() => {
         server.close(finish);
-        // Only now: while the port is open, clients would reconnect.
+        // Again, for connections that came since the first time.
         finishUp();
       });
     });

@@ -16,7 +16,7 @@ export function pauseReading(socket: Socket) {
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 
-/** Pauses again after a `resume` that was pending: Node's parser fails if it is fed while paused. */
+/** A `resume` that was pending still fires, but Node's parser must not be fed while paused. */
 function pauseAgain(this: Socket) {
   this.emit('pause');
 }

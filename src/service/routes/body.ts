@@ -78,7 +78,7 @@ function readBytes(request: IncomingMessage, limitBytes: number) {
 
     request.on('close', stop);
     onceRefused(request, stop);
-    // These listeners keep `body` until the response.
+    // `release`, because these listeners hold `body` until the response.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {
       if (body.add(chunk) <= limitBytes) return;

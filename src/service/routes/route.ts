@@ -1,4 +1,4 @@
-// How routes are written: method, path, access, inputs, handler. Nothing else gives access. Promises: the
+// How routes are written: method, path, access, inputs, handler. Only a route gives access. Promises: the
 // types of a handler's request follow from its route; a wrong route or rule throws. Does not run
 // handlers: the pipeline does.
 import type { HandlerRequest } from './handler-request.ts';
@@ -108,7 +108,7 @@ type QueryOf<All> = All extends readonly [QueryInput<infer Output>, ...unknown[]
 type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] ? Output : undefined;
 
 /**
- * What a handler receives that is declared apart from its route. Takes the types of the route's pattern,
+ * The request of a handler that is declared apart from its route. Takes the types of the route's pattern,
  * access and inputs, in this order.
  *
  * @example

@@ -1,8 +1,8 @@
 /* Prints what a program loads through each entry point of src, in files and tokens, without the options and with all of
    them; `--files` lists the files too. It reports only: `npm test architecture` fails when a door loads more than it may.
 
-   Shows: what a program loads through each entry point of `src`, in files and tokens, with and without options, and
-   its bound (`--files` lists them).
+   Shows: the files and source tokens that each entry point of `src` loads, with and without options, and the bound
+   of each (`--files` lists the files).
    Takes: 3 s.
    Needs: nothing. */
 import { closureOf, countTokens, doorsOf, isOption, readSources } from '../../support/closures.ts';

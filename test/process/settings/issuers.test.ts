@@ -39,7 +39,7 @@ test('trusts one issuer, named idp, by default', () => {
   });
 });
 
-test('reads an issuer that ISSUERS names from the environment, and inherits nothing for it', () => {
+test('reads the settings of an issuer in ISSUERS from the environment, and gives it defaults rather than the settings of the first issuer', () => {
   const first = {
     IDP_CLAIM_NAMESPACE: 'https://idp.test/claims/',
     IDP_SCOPE_CLAIM: 'scp',
@@ -172,7 +172,7 @@ test('refuses two issuers with the same iss, set or derived, at the source of th
   );
 });
 
-test('distinguishes issuers that differ in one character, or that equal the namespace of another', () => {
+test('accepts two issuers whose iss differ in one character, even if one equals the claim namespace of the other', () => {
   const environment = {
     ...TWO,
     ISSUER_PARTNER_ISSUER: 'https://idp.test',
@@ -192,7 +192,7 @@ for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 
     const problems = problemsOf({ environment: { ...REQUIRED, ISSUERS: name } });
     assert.equal(
       problems[0],
-      'ISSUERS (environment): must be up to 20 names in lower case, each a letter and up to 15 letters or digits, and none idp',
+      'ISSUERS (environment): must be up to 20 names in lower case, each a letter and up to 15 letters or digits; none may be idp',
     );
   });
 }

@@ -104,7 +104,7 @@ for (const [yaml, name] of [
   test(`refuses ${JSON.stringify(yaml)}: a dot in a key does not nest [YAML 1.2.2 §7.3, H2]`, () => {
     const problem = onlyProblem(withYaml(yaml));
     assert.ok(problem.startsWith(`${name} (`), problem);
-    assert.match(problem, /\): is not a setting; nest the keys that its dots separate or remove it$/);
+    assert.match(problem, /\): is not a setting; nest the keys that its dots separate, or remove it$/);
   });
 }
 

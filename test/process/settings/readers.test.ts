@@ -351,7 +351,7 @@ for (const value of [
 
 const NO_URL = 'must be a URL that begins with https:// or http://, without "@", "#" or "?"';
 
-test('accepts the beginning of a URL, if it has no white space', () => {
+test('accepts only a URL prefix without white space as the value of a prefix setting', () => {
   for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {
     assert.equal(faultOf(urlPrefix, value), false);
   }

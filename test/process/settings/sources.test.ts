@@ -249,7 +249,7 @@ test('reads no file of more than a million bytes', () => {
   }
 });
 
-test('reads a quoted string as long as a file may be', () => {
+test('reads a quoted string that nearly fills a file of the maximum size', () => {
   const host = 'x'.repeat(999_900);
   assert.equal(load(withYaml(`server:\n  host: "${host}"`)).settings.host, host);
 });

@@ -266,7 +266,7 @@ test('in a drain, reads nothing after the requests that have arrived together [R
   assert.equal(socket.isPaused, true);
 });
 
-test('in a drain, reads the rest of a request that is arriving, and closes after it or after a request that follows it [RFC 9112 §9.6]', () => {
+test('in a drain, keeps reading while a request is arriving, and closes after its response, or after that of a later request if one follows [RFC 9112 §9.6]', () => {
   const { socket, connection, ask, second } = openReading(1);
   Object.assign(second.response, { req: { complete: false } });
   connection.finishUp();

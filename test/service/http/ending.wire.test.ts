@@ -143,7 +143,7 @@ describe('behind a request whose response ends the connection', { timeout: 60_00
     });
   }
 
-  test('nothing more is read while the caller is checked, once an unread body has arrived', async (t) => {
+  test('reading stops once its unread body has arrived, even while the caller is still being checked', async (t) => {
     const { wire, count, response, settled } = await openHolding(t);
     const fieldsOf = `Authorization: Bearer ${tokenWith()}\r\nContent-Length: 5\r\n`;
     wire.send(line('POST /guarded', fieldsOf, 'hello'));

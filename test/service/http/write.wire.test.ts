@@ -72,7 +72,7 @@ test('writes status, fields and content, with the date of Node [RFC 9110 §6.6.1
 });
 
 for (const isLast of [false, true]) {
-  test(`adds the header fields of the reply and of the request to ${isLast ? 'the last' : 'a'} response`, async () => {
+  test(`adds the fields of the reply, and those given for this one request, to ${isLast ? 'the last' : 'a'} response`, async () => {
     const answer = jsonReply(200, '{}', ['A', '1', 'A', '2']);
     const { headers } = await exchange(GET, { answer, more: ['B', '3'], isLast });
     assert.deepEqual([headers.get('a'), headers.get('b')], ['1\n2', '3']);

@@ -66,7 +66,7 @@ test('a body is no longer awaited once its client has gone', async () => {
   await assert.rejects(body, (failure) => failure === CLIENT_GONE);
 });
 
-test('a body that closes while its socket still reads counts as that of a client that has gone', async () => {
+test('a request that closes before its body is complete counts as abandoned by its client, even if its socket is still readable', async () => {
   const { request, body } = begin(10_000);
   Object.defineProperty(request.socket, 'readable', { value: true });
   request.emit('close');

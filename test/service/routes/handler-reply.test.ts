@@ -378,7 +378,7 @@ test('a returned fail has the effect of a thrown one', () => {
   );
 });
 
-test('a result that is not JSON throws one fixed sentence, even with a Content-Type [docs/your-own-api.md]', () => {
+test('a body such as a Map, an Error or a Blob throws a TypeError with one fixed message, even in a reply with its own Content-Type [docs/your-own-api.md]', () => {
   const fault = new TypeError('a body must be a JSON object or array');
   for (const body of [
     new Error('inside'),

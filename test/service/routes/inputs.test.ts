@@ -127,7 +127,7 @@ test('a route that accepts a body names media types in lower case, without param
   }
 });
 
-test('json throws for an empty list of media types, and for no list', () => {
+test('json throws if the media types are an empty list, or not a list', () => {
   for (const types of [[], 'application/json', null, {}] as never[]) {
     assert.throws(() => json(undefined, { types }), WRONG_TYPES);
   }

@@ -196,7 +196,7 @@ describe('the log', () => {
     }
   });
 
-  test('shows as a frame only a whole line, below the last line that is not a frame [docs/operations.md]', () => {
+  test('shows only the frames below the last line of the stack that is not a whole frame [docs/operations.md]', () => {
     const error = new RangeError('m');
     error.stack = [
       'RangeError: m',
@@ -408,7 +408,7 @@ function leaked(secrets: readonly string[], text: string): string[] {
   return secrets.filter((secret) => slicesOf(secret).some((slice) => present.has(slice)));
 }
 
-test('finds a leak of 20 characters', () => {
+test('the leak check of this file finds 20 characters of a secret, but not 19', () => {
   const secret = 'abcdefghijklmnopqrstuvwxyz';
   assert.deepEqual(
     [leaked([secret], `..${secret.slice(3, 23)}..`), leaked([secret], `..${secret.slice(3, 22)}..`)],

@@ -102,7 +102,7 @@ test('uses one proof for one request under the scope policy [docs/requests.md]',
   }
 });
 
-test('accepts a proof for HEAD with HEAD alone, and HEAD with no other proof, and responds without a body [RFC 9449 §4.3(8)]', async () => {
+test('accepts for HEAD only a proof whose htm is HEAD, accepts that proof for no other method, and responds without a body [RFC 9449 §4.3(8)]', async () => {
   const { status, text } = await call(service, { method: 'HEAD' });
   assert.deepEqual([status, text], [200, '']);
   assert.equal(await outcomeOf({ method: 'HEAD', claims: { htm: 'GET' } }), '401 proof-htm');
@@ -337,7 +337,7 @@ test('refuses a stolen token, with or without a stolen proof or another key [RFC
   for (const attempt of tries) assert.equal((await call(service, attempt)).status, 401);
 });
 
-test('imports the key of a proof twice, and again only after many other keys were used twice [docs/dpop.md, E15]', async (context) => {
+test("imports a proof's key on its first two uses, then keeps it cached until many other keys have been used twice [docs/dpop.md, E15]", async (context) => {
   const sender = openSender();
   const imports = context.mock.method(crypto, 'createPublicKey');
   syncBuiltinESMExports();

@@ -33,7 +33,7 @@ function verdictOnWhole(
 }
 
 describe('the checks on a proof', () => {
-  test('accept the proof that the faults are made from', async () => {
+  test('accept the proof without any fault', async () => {
     assert.equal(await verdictOnWhole(whole(NONCE)), 'accepted');
   });
 

@@ -119,7 +119,7 @@ test('counts the 5 seconds from a fetch for an unknown kid when that fetch faile
   assert.deepEqual([fixture.outcome('c'), fixture.fetches], ['keys-unavailable', 2]);
 });
 
-test('lets unknown kids wait for a fetch with another cause, after which they may still cause one', async () => {
+test('lets an unknown kid wait for a fetch begun for another reason, and fetches again if its key is still missing afterwards', async () => {
   const fixture = await aged();
   fixture.clock.advance(10 * MINUTE);
   assert.equal(fixture.outcome('a'), 'found');

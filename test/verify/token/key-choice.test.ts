@@ -58,7 +58,7 @@ test('refuses a token whose kid two usable keys share, whichever signed it [docs
   }
 });
 
-test('accepts a token whose kid an unusable key has too [docs/tokens.md]', async () => {
+test('accepts a token whose kid is shared by an unusable key [docs/tokens.md]', async () => {
   assert.equal(
     await verdict(GOOD, { jwks: [published({ kid: signingKey.kid, use: 'enc' }, foreign), own] }),
     'accepted',

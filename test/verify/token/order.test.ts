@@ -6,7 +6,7 @@ import { GOOD, verdict } from './issuer.ts';
 
 const faults = Object.entries(FAULTS).filter(([, { sender }]) => sender === undefined) as [string, Fault][];
 
-test('accepts the token that the faults are made from', async () => {
+test('accepts the token without any fault', async () => {
   assert.equal(seal(draft()), GOOD);
   assert.equal(await verdict(GOOD), 'accepted');
 });

@@ -76,7 +76,7 @@ function present(service: TestService, whole: Draft, scheme: 'Bearer' | 'DPoP') 
 }
 
 for (const scheme of ['Bearer', 'DPoP'] as const) {
-  test(`accepts the token that the faults are made from when it is presented as ${scheme}`, async () => {
+  test(`accepts the token without any fault when it is presented as ${scheme}`, async () => {
     for (const cacheEntries of CAPACITIES) {
       const service = await serviceFor({}, cacheEntries);
       for (let sight = 1; sight <= 2; sight += 1) {

@@ -62,7 +62,7 @@ test('evicts the oldest token when the cache is full', async () => {
   assert.ok(!same(verify, a, first));
 });
 
-test('keeps the latest tokens, half as many as there is room for', async () => {
+test('keeps at least the latest tokens cached, up to half of its capacity', async () => {
   const verify = await openVerifier(2 * tokens.length);
   const before = tokens.map((token) => remember(verify, token, at));
   assert.ok(tokens.every((token, index) => same(verify, token, before[index]!)));
