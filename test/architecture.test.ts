@@ -122,11 +122,11 @@ function holds(rule: string, found: Readonly<Record<string, readonly string[]>>)
 }
 
 describe('the layout', () => {
-  test('has only the files that the plan lists, and those in profiles/', () => {
+  test('has only the files that this test lists, and those in profiles/', () => {
     assert.deepEqual([...order].sort(), files);
   });
 
-  test('imports into each file only files that come before it in the order, so that there are no cycles', () => {
+  test('lets each file import only files that are listed before it, so that there are no cycles', () => {
     let seen = 0;
 
     const isEarlier = (target: string, file: string) =>
@@ -143,7 +143,7 @@ describe('the layout', () => {
     holds('order', found);
   });
 
-  test('imports options only into files in options/, process/ and profiles/, gate.ts and gatehouse.ts', () => {
+  test('lets only gate.ts, gatehouse.ts and files in options/, process/ and profiles/ import options', () => {
     const found = offences((text, file) =>
       importsOf(text)
         .map(({ from }) => posix.join(posix.dirname(file), from))
@@ -153,7 +153,7 @@ describe('the layout', () => {
     holds('options', found);
   });
 
-  test('imports into each file only the Node modules that are granted to it', () => {
+  test('lets each file import only the Node modules that are granted to it', () => {
     const isGranted = ({ from, isType }: Import, file: string) => {
       const grants = [...(GRANTS[file] ?? []), ...(GRANTS[folderOf(file)] ?? [])];
       return grants.includes(from) || (isType && grants.includes(`type ${from}`));

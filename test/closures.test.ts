@@ -79,7 +79,7 @@ test('throws for a file that is not there', () =>
     message: 'loaded, but not there: src/b.ts',
   }));
 
-test('finds the entry points of src, of which the first loads the fewest tokens and the last loads every file', () => {
+test('finds the entry points of src, of which the first loads the fewest source tokens and the last loads every file', () => {
   const sources = readSources();
   const closures = doorsOf(sources).map((door) => closureOf(door, sources));
   const [verify, gate, ...wider] = closures.map(({ tokens }) => tokens);

@@ -81,7 +81,7 @@ for (const text of [
   `function f() {\n${calls(14)}\n${calls(14)}}\n`,
   'const a = `\nif (b) for (c) d = e = f;\n`;\n',
 ]) {
-  test(`finds nothing in ${JSON.stringify(text).slice(0, 80)}`, () => assert.deepEqual(found(text), []));
+  test(`reports nothing in ${JSON.stringify(text).slice(0, 80)}`, () => assert.deepEqual(found(text), []));
 }
 
 test("counts a function's own tokens, including those of inner functions of one or two lines", () => {

@@ -45,7 +45,7 @@ const canCountThreads =
 
 for (const [what, own, isForEach] of [
   ['has a thread to look up the name of each issuer, so that no lookup waits for another [F13]', {}, true],
-  ['has as many threads as its operator says', { UV_THREADPOOL_SIZE: '4' }, false],
+  ['adds no threads for the issuers when UV_THREADPOOL_SIZE is set', { UV_THREADPOOL_SIZE: '4' }, false],
 ] as const) {
   test(`${what} (on Linux, as built)`, { skip: !canCountThreads }, async (t) => {
     const names = [...'abcdefghijklmnopqrst'];
@@ -76,7 +76,7 @@ test('refuses ambiguous framing even if NODE_OPTIONS asks for the insecure parse
   }
 });
 
-test('refuses ambiguous framing of the provider too, whatever NODE_OPTIONS asks for [RFC 9112 §6.1]', async (t) => {
+test('refuses a response of the provider with ambiguous framing, even if NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.1]', async (t) => {
   const provider = await startRawServer((socket) =>
     speakTls(socket, (secure) =>
       secure.end(

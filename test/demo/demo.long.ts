@@ -141,7 +141,7 @@ for (const { name, words, routes, port, signal } of cases) {
       );
     });
 
-    test('prints lines that return the announced status when pasted', async () => {
+    test('prints commands that get the announced status when they are pasted into a shell', async () => {
       await run('/bin/sh', ['-c', 'command -v curl']).catch(() =>
         assert.fail('curl is not installed: this test needs it'),
       );
@@ -170,7 +170,7 @@ for (const { name, words, routes, port, signal } of cases) {
       }
     });
 
-    test('has a page that loads only its own files, under a policy that allows no others', async () => {
+    test('has a page that loads only its own files, under a Content-Security-Policy that allows no others', async () => {
       const origin = webOriginIn(demo.output());
       const page = await fetch(`${origin}/`);
       const policy = page.headers.get('content-security-policy') ?? '';
@@ -280,7 +280,7 @@ for (const { name, words, routes, port, signal } of cases) {
       assertGone(demo);
     });
 
-    test('listens on another port when its own is taken, and ends on the signal of a terminal or an operator', async (context) => {
+    test(`listens on another port when its own is taken, and exits with 0 after ${signal}`, async (context) => {
       const holder = await occupy(port);
       const second = startDemo(words);
       context.after(() => {
@@ -348,15 +348,19 @@ test(
   },
 );
 
-test('the demo says so and fails when the service ends by itself', { timeout: 120_000 }, async (context) => {
-  const demo = startDemo(['b']);
-  context.after(() => demo.end());
-  await demo.until(UP);
-  process.kill(processIdOf(demo.output()), 'SIGKILL');
-  assert.equal(await demo.exited, 1);
-  assert.equal(demo.errors(), 'The service has ended by itself (SIGKILL).\n');
-  assertGone(demo);
-});
+test(
+  'the demo exits with 1 and an error message when the service ends by itself',
+  { timeout: 120_000 },
+  async (context) => {
+    const demo = startDemo(['b']);
+    context.after(() => demo.end());
+    await demo.until(UP);
+    process.kill(processIdOf(demo.output()), 'SIGKILL');
+    assert.equal(await demo.exited, 1);
+    assert.equal(demo.errors(), 'The service has ended by itself (SIGKILL).\n');
+    assertGone(demo);
+  },
+);
 
 for (const words of [['C'], ['A', 'B'], ['replicas', 'A']]) {
   test(
@@ -373,7 +377,7 @@ for (const words of [['C'], ['A', 'B'], ['replicas', 'A']]) {
 }
 
 test(
-  'the program of the demo says how to call it when its arguments are wrong',
+  'dpop-call.mjs of the demo shows its usage when its arguments are wrong',
   { timeout: 120_000 },
   async () => {
     const program = fileURLToPath(new URL('dpop-call.mjs', import.meta.url));

@@ -18,7 +18,7 @@ import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../s
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
-import { closureOf, doorsOf, isOption, readSources } from '../support/closures.ts';
+import { closureOf, countTokens, doorsOf, isOption, readSources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { importsOf } from '../support/imports.ts';
 import { FLOORS } from '../support/floors.ts';
@@ -185,9 +185,11 @@ const whatToRead: Block = () => {
     const names = namesOf(added, [...sources.keys()], known);
     // Whoever sets one option need not set another.
     if (!entries.every(isOption)) named = known;
-    return [what, names.map(code).join(', ')];
+    const tokens = added.reduce((sum, file) => sum + countTokens(sources.get(file) ?? ''), 0);
+    const tens = Math.ceil(tokens / 10) * 10;
+    return [what, names.map(code).join(', '), tens.toLocaleString('en')];
   });
-  return tableOf(['when', 'read'], rows);
+  return tableOf(['when', 'read', 'source tokens, at most'], rows);
 };
 
 /** The files of its own folder of which a file imports only types. */

@@ -124,7 +124,7 @@ test('the README lists every page of docs', () => {
   );
 });
 
-test('docs/profiles.md and docs/settings.md have the same defaults of the profiles', () => {
+test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {
   const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Profiles');
   const settings = read('docs/settings.md');
   assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));

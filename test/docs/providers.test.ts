@@ -22,7 +22,7 @@ const DASH = '–';
 const shows = (cell: string, value: string | undefined) =>
   value === undefined ? cell === DASH : codeIn(cell).includes(value);
 
-test('the page has a row and a section for each of nine providers', () => {
+test('docs/providers.md has a row and a section for each of nine providers', () => {
   assert.equal(rows.length, 9);
   for (const { heading } of rows) assert.equal(samplesUnder(PAGE, heading, 'sh').length, 1, heading);
 });
@@ -31,7 +31,7 @@ for (const { heading, issuer, audience, list } of rows) {
   const [sample = ''] = samplesUnder(PAGE, heading, 'sh');
   const written = parseEnv(sample) as Environment;
 
-  test(`the settings for ${heading} load, with an issuer on the domain`, () => {
+  test(`the settings for ${heading} load, with an issuer on the configured domain and the configured algorithms`, () => {
     const { issuers } = settingsFrom(parseEnv(filled(sample)) as Environment);
     const settings = issuers.idp!;
     assert.equal(new URL(settings.issuer).host, settings.domain);

@@ -40,7 +40,7 @@ test('every tool that imports a package is listed as needing packages', () => {
   );
 });
 
-test('the table of tools fits into a terminal of 110 columns and has every word', () => {
+test('the table of tools fits into a terminal of 110 columns and cuts no text off', () => {
   const [tool] = readTools();
   const shows = 'see [docs/speed.md](docs/speed.md) '.repeat(9).trim();
   const text = tableOfTools([{ ...tool!, shows, takes: 'an hour and a half' }]);
@@ -68,7 +68,7 @@ for (const { name, file, was } of VARIANTS) {
 }
 
 for (const { name, changes } of SHORTCUTS) {
-  test(`the shortcut "${name}" exists in the code`, () => {
+  test(`the optimisation "${name}", which the tool shortcuts undoes, exists in the code`, () => {
     for (const { file, was } of changes) {
       assert.equal(readFileSync(new URL(file, ROOT), 'utf8').split(was).length, 2, file);
     }

@@ -95,7 +95,7 @@ test('compose.yaml builds and mounts files that exist', () => {
   assert.ok(existsSync(new URL(String(mount).split(':')[0] ?? '', HERE)));
 });
 
-test('nginx.conf forwards to the replicas, keeps the Host of the caller, and ends idle connections before they do', () => {
+test('nginx.conf forwards to the replicas, keeps the Host of the caller, and ends idle connections before the replicas do', () => {
   const conf = read('nginx.conf');
   assert.match(conf, new RegExp(`server api:${environment.PORT} max_fails=0;`));
   assert.match(conf, /proxy_set_header Host \$http_host;/);
@@ -104,7 +104,7 @@ test('nginx.conf forwards to the replicas, keeps the Host of the caller, and end
   assert.match(String(listAt('services.balancer.ports')[0]), /^127\.0\.0\.1:\d+:8080$/);
 });
 
-test('haproxy.cfg forwards to the replicas, and notices that one drains before it ends', () => {
+test('haproxy.cfg forwards to the replicas, and notices a draining replica before it ends', () => {
   const conf = read('haproxy.cfg');
   assert.match(conf, new RegExp(`server-template replica \\d+ api:${environment.PORT} `));
   assert.match(conf, /option httpchk GET \/readyz$/m);

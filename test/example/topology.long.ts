@@ -16,7 +16,7 @@ const FORGETS_NOTHING = '--maxmemory 256mb --maxmemory-policy noeviction --appen
 for (const { name, missing = NO_STORE, start } of [NGINX, HAPROXY]) {
   test(
     withReason(
-      `three replicas behind the ${name} of the example take a proof once between them, and lose nothing when one drains [RFC 9449 §11.1]`,
+      `three replicas behind the ${name} of the example accept a proof once between them, and lose no request when one replica drains [RFC 9449 §11.1]`,
       missing,
     ),
     { timeout: 120_000, skip: missing !== undefined },

@@ -53,7 +53,7 @@ const mixedUp = ({ provider, partner }: TwoProviders): Shot[] => [
 ];
 
 describe('the process in front of two providers', { timeout: 120_000 }, () => {
-  test('answers 10,000 interleaved and pipelined requests of two issuers, and mixes up none', async (t) => {
+  test('answers 10,000 interleaved and pipelined requests with tokens of two issuers, and mixes up none', async (t) => {
     const fixture = await open(t);
     await fixture.service.logged('signing keys loaded', 2);
     const expected = new Map([...callersOf(fixture.provider, 100), ...callersOf(fixture.partner, 100)]);
@@ -81,7 +81,7 @@ describe('the process in front of two providers', { timeout: 120_000 }, () => {
   });
 
   for (const fault of ['refuse', 'hang-before-headers'] as const) {
-    test(`loses no request of one issuer while the provider of another is down from the start: ${fault}`, async (t) => {
+    test(`loses no request with a token of one issuer while the provider of another is down from the start: ${fault}`, async (t) => {
       const { provider, partner, service } = await open(t, (dead) => dead.fault('all', fault));
 
       const loadOf = (from: Provider) =>

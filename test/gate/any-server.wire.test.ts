@@ -103,13 +103,13 @@ test('the gate treats a request with two Origin fields as one from an unlisted o
   assert.equal(repeated.has('access-control-allow-origin'), false);
 });
 
-test('authorize reports a value that is no Caller before an invalid access', async (t) => {
+test('authorize throws for a value that is not a Caller, even if the access is also invalid', async (t) => {
   const gate = await openGate(t);
   const error = new TypeError('authorize needs a verified Caller');
   assert.throws(() => gate.authorize({} as Caller, {} as never), error);
 });
 
-test('the gate compares a proof with the http URL of a Request without its query [RFC 9449 §4.3(9)]', async (t) => {
+test('the gate compares a proof with the URL of a Request, but with the scheme http and without the query [RFC 9449 §4.3(9)]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED' });
   const key = createProofKey();
   const token = issuer.boundToken(key, READER);
@@ -301,7 +301,7 @@ for (const thrown of [new Error('a bug'), undefined, null, 0]) {
   });
 }
 
-test('authorize throws for a caller that no check in this process made, and for the access open', async (t) => {
+test('authorize throws for a caller that no check in this process made, and for an access that is open', async (t) => {
   const { gate, caller } = await admitted(t, READER);
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
@@ -345,7 +345,7 @@ const named = (refusal?: { headers: readonly (readonly string[])[] }) =>
     String(new Headers(refusal?.headers as [string, string][]).get('www-authenticate')),
   )?.[1];
 
-test('the challenge for a tool also names the base scope, and without a token it names only the base scope [RFC 6750 §3]', async (t) => {
+test('the challenge without a token names the scope of the base access, and a refusal by authorize names every scope of its own access [RFC 6750 §3]', async (t) => {
   const { gate, caller } = await admitted(t, READER, { resourceUrl: 'https://api.test/mcp' });
   const stranger = await gate.check(new Request('https://api.test/mcp', { method: 'POST' }), needs(read));
   assert.deepEqual([stranger.refusal?.status, named(stranger.refusal)], [401, 'read:orders']);

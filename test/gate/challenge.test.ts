@@ -76,7 +76,7 @@ for (const [what, refusal, error] of [
   ] as const) {
     const { mode, used }: Shown = shown;
     const after = used ?? 'no accepted scheme';
-    test(`challenges ${what} after ${after} in mode ${mode} with one field for each scheme [RFC 6750 §3, RFC 9110 §11.6.1, RFC 9449 §7.1]`, () => {
+    test(`challenges for ${what} in mode ${mode} with one field for each scheme, when the request used ${after} [RFC 6750 §3, RFC 9110 §11.6.1, RFC 9449 §7.1]`, () => {
       assert.deepEqual(lines(show(refusal, shown).headers), expected);
     });
   }
@@ -97,7 +97,7 @@ for (const kind of [
   'expectation_failed',
   'header_fields_too_large',
 ] as const) {
-  test(`neither challenges nor explains ${kind} in header fields`, () =>
+  test(`sends no header field for ${kind}, and so no challenge`, () =>
     assert.deepEqual(show(refuse(kind).refusal).headers, []));
 }
 
@@ -143,7 +143,7 @@ for (const [refusal, status, body] of [
     { error: 'header_fields_too_large', message: 'The header fields of the request are too large' },
   ],
 ] as const) {
-  test(`answers ${refusal.reason} with ${status}, error and message in this order [docs/refusals.md]`, () => {
+  test(`answers ${refusal.reason} with ${status} and a body of error and message, in this order [docs/refusals.md]`, () => {
     const shown = show(refusal);
     assert.equal(shown.status, status);
     assert.equal(JSON.stringify(shown.body), JSON.stringify(body));
@@ -165,7 +165,7 @@ const DETAILED = [
 ] as const;
 
 for (const [refusal, status, body] of DETAILED) {
-  test(`answers ${refusal.reason} with the detailed body and the same challenge under ERROR_DETAIL [docs/refusals.md]`, () => {
+  test(`answers ${refusal.reason} under ERROR_DETAIL with the detailed body and an unchanged challenge [docs/refusals.md]`, () => {
     const shown = show(refusal, { detail: true, mode: 'ALLOWED', used: 'DPoP' });
     assert.equal(shown.status, status);
     assert.equal(JSON.stringify(shown.body), JSON.stringify(body));
@@ -239,7 +239,7 @@ test('returns the same reply for equal scheme, reason and details, whatever was 
   }
 });
 
-test('caches the reply to a refusal for each scheme, but not one with details of a request', () => {
+test('caches the reply to a refusal for each scheme, but no reply with details of a single request', () => {
   const replyTo = createRefusalReplies(settingsWith({}));
   assert.equal(replyTo(EXPIRED, 'Bearer'), replyTo(refuse('expired').refusal, 'Bearer'));
   assert.equal(replyTo(CLAIM, 'Bearer'), replyTo(CLAIM, 'Bearer'));
@@ -256,7 +256,7 @@ test('caches no reply that names scopes, since a host may have any number of the
   assert.match(naming('a b').fields.join(), /scope="a b"/);
 });
 
-test('asks for a nonce with a fixed sentence, on the scheme that was used [RFC 9449 §9]', () => {
+test('asks for a nonce with a fixed sentence, in the challenge of the scheme that was used [RFC 9449 §9]', () => {
   const { status, headers, body } = show(refuse('proof-nonce').refusal, { mode: 'ALLOWED', used: 'DPoP' });
   assert.equal(status, 401);
   assert.deepEqual(body, { error: 'use_dpop_nonce', message: LOGIN });
@@ -272,7 +272,7 @@ test('explains a refused proof under ERROR_DETAIL [docs/refusals.md]', () => {
   assert.deepEqual(body, { error: 'invalid_dpop_proof', message: 'The DPoP proof is invalid' });
 });
 
-test('names the algorithms of proofs only on the scheme DPoP [RFC 9449 §7.1]', () => {
+test('names the algorithms of proofs only in the challenge of the scheme DPoP [RFC 9449 §7.1]', () => {
   const { headers } = show(NO_TOKEN, { mode: 'ALLOWED' });
   assert.deepEqual(headers, [
     'WWW-Authenticate',

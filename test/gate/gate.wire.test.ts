@@ -60,7 +60,7 @@ test('the gate admits a caller who passes, and leaves the response to the host',
   assert.equal(response.headers.get('cache-control'), null);
 });
 
-test('the gate answers a refused caller with every challenge, even if the host has set such a field', async (t) => {
+test('the gate answers a refused caller with every challenge, and replaces the Cache-Control that the host has set', async (t) => {
   const gate = await openGate({ dpopMode: 'ALLOWED' });
   const url = await serve(t, async (request, response) => {
     response.setHeader('X-Powered-By', 'the host');
@@ -295,7 +295,7 @@ test('the gate reads inherited settings like own ones [H2]', async () => {
 const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
 
 for (const url of DOTS) {
-  test(`the gate refuses ${url}, whatever the access, since a server may route dot segments that the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
+  test(`the gate refuses the path ${url}, whatever the access, since a server may keep its dot segments, which the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate({ dpopMode: 'ALLOWED' });
     t.after(gate.close);
     for (const asked of [open, optional, access]) {

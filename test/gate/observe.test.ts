@@ -195,7 +195,7 @@ test('writes the summary of the current minute once at the end', () => {
   assert.deepEqual([logged(), clock.pending], [[], []]);
 });
 
-test('does not count a probe that finds the service not ready, and logs it at debug', () => {
+test('does not count a probe that finds the service not ready as a refusal, but logs it at debug', () => {
   const { observe, logged, clock, summarize } = observing('debug');
   for (const url of ['/healthz', '/readyz?full']) {
     observe({ ...ARRIVED, request: { url, rawHeaders: [] } }, { reason: 'keys-unavailable' }, 503);

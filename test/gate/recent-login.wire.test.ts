@@ -40,11 +40,11 @@ for (const [authTime, tolerance, isGood] of [
 }
 
 for (const authTime of [undefined, null, '1700000000', [1_700_000_000], {}, true, NaN]) {
-  test(`an auth_time of ${JSON.stringify(authTime)} proves no login, whatever the tolerance [RFC 9470 §3]`, () =>
+  test(`an auth_time of ${typeof authTime === 'number' ? authTime : JSON.stringify(authTime)} proves no login, whatever the tolerance [RFC 9470 §3]`, () =>
     assert.equal(passes({ maxAgeSeconds: 1e9 }, { auth_time: authTime }, 300), false));
 }
 
-test('a login in this second is within 0 s, and one a second earlier is not [RFC 9470 §3]', () => {
+test('a login at the current time passes a maximum age of 0 s, and a login one second earlier does not [RFC 9470 §3]', () => {
   assert.equal(passes({ maxAgeSeconds: 0 }, { auth_time: 1_700_000_000.5 }), true);
   assert.equal(passes({ maxAgeSeconds: 0 }, { auth_time: 1_699_999_999.5 }), false);
 });
@@ -61,7 +61,7 @@ for (const [acr, isGood] of [
   [null, false],
   [{ mfa: true }, false],
 ] as const) {
-  test(`an acr of ${JSON.stringify(acr)} is ${isGood ? '' : 'not '}one of mfa and phr [RFC 9470 §3]`, () =>
+  test(`an acr of ${JSON.stringify(acr)} ${isGood ? 'passes' : 'does not pass'} a guard for mfa or phr [RFC 9470 §3]`, () =>
     assert.equal(passes({ acr: ['mfa', 'phr'] }, { acr }), isGood));
 }
 
@@ -84,13 +84,13 @@ test('acr and auth_time are never read from the namespace', () => {
 });
 
 for (const [what, demands] of [
-  ['nothing', {}],
+  ['no demands', {}],
   ['no acr', { acr: [] }],
   ['no acr beside an age', { acr: [], maxAgeSeconds: 1 }],
   ['an empty acr', { acr: ['mfa', ''] }],
-  ['an acr that is missing, as tokens may lack one too', { acr: [undefined] }],
+  ['undefined as an acr, since tokens may lack an acr too', { acr: [undefined] }],
   ['an acr that is null', { acr: [null] }],
-  ['a hole for an acr', { acr: [, 'mfa'] }],
+  ['a list of acr values with a hole', { acr: [, 'mfa'] }],
   ['an acr with a space', { acr: ['a b'] }],
   ['an acr with a quote', { acr: ['a"b'] }],
   ['an acr with a backslash', { acr: ['a\\b'] }],
@@ -100,21 +100,21 @@ for (const [what, demands] of [
   ['an age below 0', { maxAgeSeconds: -1 }],
   ['half a second', { maxAgeSeconds: 0.5 }],
   ['an age that is no number', { maxAgeSeconds: NaN }],
-  ['an age without end', { maxAgeSeconds: Infinity }],
+  ['an infinite age', { maxAgeSeconds: Infinity }],
   ['an age of 16 digits', { maxAgeSeconds: 1e15 }],
   ['an age beyond whole numbers', { maxAgeSeconds: 1e21 }],
   ['a string for an age', { maxAgeSeconds: '300' }],
   ['null for an age', { acr: ['mfa'], maxAgeSeconds: null }],
-  ['an age by another name', { acr: ['mfa'], maxAge: 300 }],
+  ['an age under the name maxAge', { acr: ['mfa'], maxAge: 300 }],
 ] as const) {
-  test(`a login cannot be demanded by ${what} [RFC 9470 §3]`, () =>
+  test(`recentLogin throws for ${what} [RFC 9470 §3]`, () =>
     assert.throws(
       () => recentLogin(demands as unknown as LoginDemands),
       new TypeError('recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both'),
     ));
 }
 
-test('an age can have up to 15 digits, which the challenge shows [RFC 9470 §3]', () => {
+test('a maximum age can have 15 digits, and the name of the guard shows them all [RFC 9470 §3]', () => {
   assert.equal(recentLogin({ maxAgeSeconds: 1e15 - 1 }).name, 'login max_age="999999999999999"');
 });
 
@@ -159,14 +159,14 @@ const LOGIN =
 for (const [what, environment, path, expected] of [
   ['', {}, '/first', [`Bearer realm="api", ${LOGIN}, acr_values="mfa phr", max_age="0"`]],
   [
-    ' and, of a resource that clients can find, its scopes',
+    ', and with the scopes if RESOURCE_URL is set',
     { RESOURCE_URL: 'https://api.test' },
     '/first',
     [`Bearer realm="api", ${LOGIN}, acr_values="mfa phr", max_age="0", scope="pay", ${METADATA}`],
   ],
-  [' of a rule for what is under it', {}, '/ruled/x', [`Bearer realm="api", ${LOGIN}, acr_values="mfa"`]],
+  [' of the rule for its path', {}, '/ruled/x', [`Bearer realm="api", ${LOGIN}, acr_values="mfa"`]],
   [
-    ' of a rule, and the scopes of its route',
+    ' of the rule for its path, and with the scopes of the route',
     { RESOURCE_URL: 'https://api.test' },
     '/ruled/x',
     [`Bearer realm="api", ${LOGIN}, acr_values="mfa", scope="pay", ${METADATA}`],
@@ -184,7 +184,7 @@ for (const [what, environment, path, expected] of [
   });
 }
 
-test('the login is checked last, whatever the order of the guards: a caller who lacks a scope or a claim gets that refusal [RFC 9470]', async (t) => {
+test('the login is checked last, whatever the order of the guards: a caller who also lacks a scope or a claim is refused for that [RFC 9470]', async (t) => {
   const app = await serve(t);
   for (const [path, claims, status] of [
     ['/first', {}, 403],

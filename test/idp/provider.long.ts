@@ -120,7 +120,7 @@ test('counts connections and requests when they arrive', async () => {
   assert.deepEqual(provider.counts, { connections: 0, discovery: 0, keySet: 0, token: 0, other: 0 });
 });
 
-test('names the host that it was given in its issuer and its domain', async () => {
+test('has the given host in its issuer and its domain', async () => {
   const other = await startProvider({ host: '127.0.0.1' });
   const document = await fetchJson(`https://127.0.0.1:${other.port}/.well-known/openid-configuration`);
   assert.equal(document['issuer'], other.issuer);

@@ -254,7 +254,7 @@ test('reports a name that is set twice, with both lines, whatever the values are
   }
 });
 
-test('gives every value its source', () => {
+test('reports the file and the line of every value', () => {
   const entries = parseDotEnv('A=1\n\nB=2', 'x.env', []);
   assert.deepEqual(
     entries.map(({ name, source }) => `${name} ${source}`),
@@ -262,7 +262,7 @@ test('gives every value its source', () => {
   );
 });
 
-test('reads names that objects inherit like any other', () => {
+test('reads __proto__ and constructor like any other name', () => {
   const entries = parseDotEnv('__proto__=1\nconstructor=2\nVALUE=3', 'x.env', []);
   assert.deepEqual(
     entries.map(({ name, value }) => [name, value]),

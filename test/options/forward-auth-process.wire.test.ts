@@ -44,8 +44,8 @@ function run(file: string, words: readonly string[], environment: Readonly<Recor
   });
 }
 
-describe('a policy in the folder of the image', { timeout: 60_000 }, () => {
-  test('imports the package by its name, and responds as the page says', async (t) => {
+describe('a policy in a folder laid out like the image', { timeout: 60_000 }, () => {
+  test('imports the package by its name, and responds as docs/forward-auth.md says', async (t) => {
     const environment = { ...providerSettings(provider), ACCESS_LOG: 'true' };
     const service = await runProcess(t, { program: program(), environment });
     await service.logged('signing keys loaded');
@@ -66,7 +66,7 @@ describe('a policy in the folder of the image', { timeout: 60_000 }, () => {
     assert.equal(await service.exited, 0);
   });
 
-  test('says with --check what it would run with, and with --probe whether it is ready', async (t) => {
+  test('exits with 1 on --probe without a port to ask, and while the service is not ready', async (t) => {
     const environment = { ...DOWN, PORT: '0' };
     assert.equal(run('policy.mjs', ['--probe'], environment).status, 1);
     const service = await runProcess(t, { program: program() });

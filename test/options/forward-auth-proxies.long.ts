@@ -94,7 +94,7 @@ for (const proxy of PROXIES) {
       for (const each of ['authorization', 'dpop']) assert.deepEqual(valuesOf(one, each), []);
     });
 
-    test('a request that may not pass does not, and its client gets the challenge', async () => {
+    test('a request that may not pass does not reach the server, and its client gets the challenge', async () => {
       const refused = [
         ['GET /me', [], 401],
         ['GET /me', bearer({ exp: 1 }), 401],
@@ -195,7 +195,7 @@ for (const proxy of PROXIES) {
       }
     });
 
-    test('no upgrade but that of WebSocket reaches the server', async () => {
+    test('no upgrade except to WebSocket reaches the server', async () => {
       for (const other of ['h2c', 'TLS/1.0', 'websocket, h2c', 'h2c, websocket']) {
         const { seen } = await ask('GET /status', [
           ['Connection', 'Upgrade, HTTP2-Settings'],
@@ -263,7 +263,7 @@ for (const proxy of PROXIES) {
       assert.equal(passed.headers.get('access-control-allow-origin'), null);
     });
 
-    test('the metadata document is there without a token', async () => {
+    test('the metadata document is served without a token', async () => {
       const received = await sendThrough(
         running.port,
         `GET /.well-known/oauth-protected-resource HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`,

@@ -101,7 +101,7 @@ describe('a request of the proxy with forwarded fields', () => {
       ['X-Forwarded-Uri', '/open/1?a=1'],
       ['X-Forwarded-Uri', '/open/1?a=1'],
     ],
-    'the names of other proxies': [
+    'the field names of other proxies': [
       ['X-Original-Method', 'GET'],
       ['X-Original-URI', '/open/1'],
     ],
@@ -140,7 +140,7 @@ describe('a request of the proxy under the prefix /forward-auth', () => {
     assert.equal(told(await askBehindPrefix('DELETE', '/open/1', fields)), '403 insufficient_scope');
   });
 
-  test('needs the prefix itself, not a path that only begins like it', async () => {
+  test('gets 404 if its path only begins with the letters of the prefix', async () => {
     for (const target of [
       '/forward-authx',
       '/forward-auth%2Fopen/1',
@@ -166,7 +166,7 @@ describe('the documented request', () => {
     assert.equal(told(await ask('POST', '/orders', added)), '401 unauthorized');
   });
 
-  test('of Envoy passes behind the prefix, with a Content-Length of 0, and keeps the connection', async (t) => {
+  test('of Envoy passes under the prefix /forward-auth, with a Content-Length of 0, and keeps the connection', async (t) => {
     const own = await startPolicy({ routes }, { publicUrl: 'https://api.example' });
     t.after(own.stop);
     const proof = bound('POST', 'https://api.example/orders', { scope: 'write:orders' });
@@ -290,7 +290,7 @@ describe('what passes', () => {
     }
   });
 
-  test('leaves the claims empty when they are over 8 KiB as base64url, and nothing else', async () => {
+  test('leaves only the claims field empty when the claims are over 8 KiB as base64url', async () => {
     const lengthOf = async (pad: number) => {
       const [subject, , , encoded = ''] = await identity(bearer({ pad: 'x'.repeat(pad) }));
       assert.equal(subject, 'test-user');
@@ -557,7 +557,7 @@ describe('a preflight', () => {
 });
 
 describe('the service itself', () => {
-  test('has probes, which a policy of the same paths does not change', async () => {
+  test('has probes, which routes of the policy at the same paths do not change', async () => {
     assert.deepEqual((await policy.ask({ target: '/healthz' })).body, { status: 'ok' });
     assert.deepEqual((await policy.ask({ target: '/readyz' })).body, { status: 'ready' });
     assert.equal(told(await ask('GET', '/healthz')), '401 unauthorized');
@@ -612,7 +612,7 @@ describe('the service itself', () => {
     });
   });
 
-  test('is ready or not, as any service', async (t) => {
+  test('is not ready once it stops, but still answers the proxy', async (t) => {
     const own = await startPolicy({ routes });
     t.after(own.stop);
     own.service.phase.isStopping = true;

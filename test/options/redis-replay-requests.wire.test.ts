@@ -56,11 +56,11 @@ test('asks the store last, so that it records no refused proof', async (t) => {
 for (const [what, say] of [
   ['an error', afterGreeting('-OOM command not allowed\r\n')],
   ['an error that ends the connection', afterGreeting('-READONLY x\r\n')],
-  ['what is not a reply', afterGreeting('+QUEUED\r\n')],
+  ['bytes that are not a reply', afterGreeting('+QUEUED\r\n')],
   ['the end of the connection', afterGreeting((_, socket) => void socket.destroy())],
   ['no greeting', () => '-NOAUTH x\r\n'],
 ] as const) {
-  test(`answers 503 to a proof to which the store responds with ${what}, and never falls back to a store of its own`, async (t) => {
+  test(`answers 503 to a proof when the store responds with ${what}, and never falls back to a store of its own`, async (t) => {
     const { service } = await startStand(t, say);
     const proof = proofFor(service);
     for (let use = 0; use < 2; use += 1) {

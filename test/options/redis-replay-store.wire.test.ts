@@ -120,7 +120,7 @@ test(
 
 test(
   named(
-    'loses a store that becomes a replica of another, and is ready again when the store no longer is one',
+    'reports a store as lost when it becomes a replica of another, and as ready when it no longer is a replica',
   ),
   options,
   async (t) => {

@@ -197,7 +197,7 @@ describe('replies of the store', () => {
     ['PING', '-ERR -NOPERM', 'ERR'],
     ['PING', '$4\r\nPONG', 'reply-refused'],
   ] as const) {
-    test(`does not accept ${JSON.stringify(reply)} to ${command} as a greeting`, async (t) => {
+    test(`does not accept ${JSON.stringify(reply)} as the reply to ${command} in the greeting`, async (t) => {
       const good = goodStore();
       const say: Say = (words, socket) => (words[0] === command ? `${reply}\r\n` : good(words, socket));
       const store = await startFakeStore(t, say);
@@ -208,7 +208,7 @@ describe('replies of the store', () => {
     });
   }
 
-  test('accepts NOPERM to PING as a greeting, since permission to record suffices', async (t) => {
+  test('accepts NOPERM as the reply to PING in the greeting, since permission to record suffices', async (t) => {
     const good = goodStore();
 
     const say: Say = (words, socket) =>
@@ -334,7 +334,7 @@ describe('timeouts', () => {
     assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable', 'unavailable']);
   });
 
-  test('gives each command a second from its own sending, even if earlier ones have used up theirs [§15]', async (t) => {
+  test('gives each command a second from its own sending, even if an earlier reply took almost a second [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = [client.record('a')];
     client.clock.advance(600);
@@ -456,7 +456,7 @@ describe('the connection', () => {
   });
 
   for (const reply of ['-READONLY x', '-MOVED 1 other.test:6379', ':1']) {
-    test(`is logged once, however often the store greets, while it replies ${reply} to proofs`, async (t) => {
+    test(`is logged as lost once, however often it is opened again, while the store replies ${reply} to proofs`, async (t) => {
       const { store, client } = await startPair(t, afterGreeting(`${reply}\r\n`));
       for (let attempt = 1; attempt <= 3; attempt += 1) {
         const verdicts = await Promise.all([client.record('a'), client.record('b')]);
@@ -518,7 +518,7 @@ describe('the connection', () => {
     assert.equal(client.record('jti'), 'unavailable');
   });
 
-  test('shows only the first word, in capitals, of an error of the store', async (t) => {
+  test('is logged with only the first word of an error of the store, and only if that word is in capitals', async (t) => {
     for (const [reply, reason] of [
       ['-SECRET of the store', 'SECRET'],
       ['-secret of the store', 'reply-refused'],

@@ -83,7 +83,7 @@ for (const [what, environment, expected] of [
     },
   ],
 ] as const satisfies readonly (readonly [string, Environment, object])[]) {
-  test(`the document for ${what} has a member for each value, and none without one [RFC 9728 §2, §3.2]`, () => {
+  test(`the document for ${what} has a member for each configured value, and no other members [RFC 9728 §2, §3.2]`, () => {
     assert.deepEqual(documentWith(environment), {
       resource: 'https://api.test/v1',
       authorization_servers: ['https://idp.example/'],
@@ -255,7 +255,7 @@ describe('in a service with a scope policy and a list of origins', () => {
   });
 });
 
-test('responses with the metadata do not vary without a list of origins [RFC 9728 §7.10]', async (t) => {
+test('responses at the paths of the metadata have no Vary field without a list of origins [RFC 9728 §7.10]', async (t) => {
   const app = await startRoutes({ routes: [], environment: RESOURCE });
   t.after(() => app.stop());
   assert.deepEqual(shared(await app.ask(PLACES[0] ?? '', { headers: { origin: APP } })), PUBLIC);
@@ -340,13 +340,13 @@ for (const [what, path, request, expected] of [
     ],
   ],
 ] as const) {
-  test(`the challenges for ${what} end with the metadata, and name the scopes if another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
+  test(`the challenges for ${what} end with the address of the metadata, and name the scopes if another token would help [RFC 9728 §5.1, RFC 6750 §3]`, async () => {
     const response = await service.ask(path, request as object);
     assert.deepEqual(parameters(response), expected);
   });
 }
 
-test('the challenge for a token that lacks a scope names the scope and the metadata once, with its scheme [RFC 9728 §5.1]', async () => {
+test('the challenge of the scheme that was used names a missing scope and the metadata, each once [RFC 9728 §5.1]', async () => {
   const response = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
   assert.equal(response.status, 403);
   assert.deepEqual(parameters(response), [
@@ -436,7 +436,7 @@ test('a 403 for a claim names no scope, which would not help [RFC 6750 §3.1]', 
   assert.ok(!challenges.join().includes('scope="'), challenges[0]);
 });
 
-test('without a resource a 403 names the scopes of the guard that refused', async (t) => {
+test('without RESOURCE_URL a 403 names the scopes of the guard that refused', async (t) => {
   const app = await startRoutes({ ...SERVED, environment: {} });
   t.after(() => app.stop());
   const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });

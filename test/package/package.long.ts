@@ -103,7 +103,7 @@ test('no declaration names a type that TypeScript 5.4 does not have', () => {
   }
 });
 
-test('routes, services, gates, json() and query() can be exported without annotations from a project with declarations', () => {
+test('routes, services, gates, json() and query() can be exported without annotations from a project that emits declarations', () => {
   addNodeTypes(directory);
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const flags = '--declaration --emitDeclarationOnly --outDir types --strict --target es2022 --types node';
@@ -116,7 +116,7 @@ test('routes, services, gates, json() and query() can be exported without annota
   assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
-test('the lines for Fetch servers compile with strict types and without, as in a new Next.js project', () => {
+test('the sample for any other server in docs/in-front-of-your-server.md compiles with strict types and without, as in a new Next.js project', () => {
   const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Any other server', 'ts');
   const opening = `import { needs, scope, type Gate } from 'gatehouse-http/gate';\ndeclare const gate: Gate;\n`;
   writeFileSync(join(directory, 'fetch.ts'), `${opening}export ${lines}`);

@@ -15,30 +15,30 @@ const LISTS = {
 };
 
 for (const [what, { list, type, name }] of Object.entries(LISTS)) {
-  test(`the list of the ${what} has no component`, () => {
+  test(`the SBOM of the ${what} lists no component`, () => {
     assert.deepEqual(list.components, []);
     const [own, ...others] = list.dependencies;
     assert.deepEqual(own, { ref: list.metadata.component['bom-ref'], dependsOn: [] });
     assert.deepEqual(others, []);
   });
 
-  test(`the list of the ${what} is CycloneDX 1.5 and names its component`, () => {
+  test(`the SBOM of the ${what} is CycloneDX 1.5 and has the type, the name and the version of the ${what}`, () => {
     assert.deepEqual([list.bomFormat, list.specVersion], ['CycloneDX', '1.5']);
     const { component } = list.metadata;
     assert.deepEqual([component.type, component.name, component.version], [type, name, version]);
   });
 }
 
-test('the list of the package names the hash of the tarball, which is not in the image', () => {
+test('the SBOM of the package has the hash of the tarball, and the SBOM of the image has no hash', () => {
   assert.equal(LISTS.image.list.metadata.component.hashes, undefined);
   assert.deepEqual(ofPackage.metadata.component.hashes, [{ alg: 'SHA-512', content: 'ab' }]);
 });
 
-test('a list is the same whenever it is made', () => {
+test('the SBOM of the package is the same whenever it is made', () => {
   assert.deepEqual(sbomOfPackage('ab'), ofPackage);
   assert.doesNotMatch(JSON.stringify(ofPackage), /urn:uuid|"timestamp"/);
 });
 
-test('built code loads nothing but itself and Node, so that the lists leave nothing out', () => {
+test('built code loads nothing but itself and Node, so that the SBOMs leave nothing out', () => {
   assert.deepEqual(loadedFromElsewhere(), []);
 });

@@ -158,7 +158,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal((await service.ask('/healthz')).status, 200);
   });
 
-  test('reports every configuration problem like a start, one line each', async () => {
+  test('reports every configuration problem as a start would, one line each', async () => {
     const lines = problemsOf(await runCommand(['--check'], { IDP_DOMAIN: 'https://idp.test', PORT: 'x' }));
     assert.deepEqual(
       lines.map((line) => /^configuration: (\w+)/.exec(line)?.[1]),
@@ -299,7 +299,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(problemsOf(withoutResource).length, 1);
   });
 
-  test('ends when routes are invalid, whatever its main file has started', async () => {
+  test('ends when routes are invalid, even if the main file has started a timer', async () => {
     const busy = "routes: [setInterval(() => {}, 1_000) && get('/healthz', open, () => ({}))]";
     assert.equal(problemsOf(await runOwnRoutes(busy, DOWN)).length, 1);
   });
@@ -316,8 +316,8 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   });
 
   for (const [what, looks] of [
-    ['even once', 0],
-    ['again', 1],
+    ['the first time', 0],
+    ['the second time', 1],
   ] as const) {
     test(`ends with 1 and the stack when reading the routes throws ${what}`, async () => {
       const counted = 'globalThis.looks = (globalThis.looks ?? 0) + 1';
@@ -330,7 +330,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   }
 
   for (const words of [['--check'], []]) {
-    test(`reports problems of routes and of the settings at once${words.map((word) => ` with ${word}`)}`, async () => {
+    test(`reports problems of routes and of the settings together${words.map((word) => ` with ${word}`)}`, async () => {
       const handler = 'open, () => ({})';
       const routes = `routes: [get('/healthz', ${handler}), get('\u00fc', ${handler})], rules: [open]`;
       assert.deepEqual(
@@ -362,7 +362,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('loses only its report when nobody reads it', async () => {
+  test('exits with 0 when standard output is closed, which loses only its report', async () => {
     const program = ['sh', '-c', 'exec "$@" >&-', 'sh', process.execPath, SERVER];
     const { code, errors } = await runCommand(['--check'], providerSettings(provider), {}, program);
     assert.deepEqual([code, errors], [0, []]);

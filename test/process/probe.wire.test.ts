@@ -123,7 +123,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     );
   });
 
-  test('reports every configuration problem like a start', async () => {
+  test('reports every configuration problem as a start would', async () => {
     const { code, errors } = await runCommand(['--probe'], { PORT: 'x' });
     assert.equal(code, 1);
     assert.deepEqual(

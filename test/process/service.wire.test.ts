@@ -52,7 +52,7 @@ for (const [host, name] of [
   ['::1', '[::1]'],
   [undefined, 'localhost'],
 ] as const) {
-  const what = `a service on ${host ?? 'all addresses'} gives a URL that can be asked [RFC 3986 §3.2.2]`;
+  const what = `a service on ${host ?? 'all addresses'} returns a URL that answers requests [RFC 3986 §3.2.2]`;
   const isThere = host === undefined || ADDRESSES.includes(host);
   const missing = isThere ? undefined : 'the system has no such address';
 
@@ -237,7 +237,7 @@ test('a service whose port is taken rejects, and can be stopped', async (t) => {
 const RESOURCE = { resourceUrl: 'https://api.test/v1' };
 const METADATA = '/.well-known/oauth-protected-resource';
 
-test('no rule closes the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
+test('no rule applies to the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
   const rules = ['/', '/healthz', '/readyz', METADATA].map((prefix) => under(prefix, needs(scope('none'))));
   const service = createService(
     { routes, rules },
@@ -315,7 +315,7 @@ test('createService throws every problem of the settings', () => {
   );
 });
 
-test('no service is composed from invalid routes, whatever has been checked before', () => {
+test('composeService throws for overlapping routes, even if nobody has checked the routes before', () => {
   const served = { routes: [...routes, ...routes] };
   assert.throws(() => composeService(served, settingsWith({}), { clock, log: () => {} }), {
     name: 'ConfigurationError',

@@ -45,7 +45,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  test('is not ready but keeps serving for SHUTDOWN_DELAY_SECONDS', async (t) => {
+  test('is not ready after SIGTERM, but keeps serving for SHUTDOWN_DELAY_SECONDS', async (t) => {
     const provider = await startProvider();
     t.after(() => provider.stop());
     const service = await runProcess(t, {
@@ -76,7 +76,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(await service.exited, 1);
   });
 
-  test('exits with 0 when SHUTDOWN_DELAY_SECONDS have passed', async (t) => {
+  test('exits with 0 after SIGTERM, once SHUTDOWN_DELAY_SECONDS have passed', async (t) => {
     const service = await runProcess(t, { environment: { SHUTDOWN_DELAY_SECONDS: '1' } });
     service.child.kill('SIGTERM');
     assert.equal(await service.exited, 0);

@@ -63,14 +63,14 @@ for (const [path, claims, body] of [
 ] as const) {
   const whom = claims === undefined ? 'without a token' : `for ${JSON.stringify(claims)}`;
 
-  test(`sends the body of ${path} ${whom}, fields in order`, async () => {
+  test(`sends the body of ${path} ${whom}, with its members in order`, async () => {
     const response = await service.ask(path, claims === undefined ? {} : { token: provider.issue(claims) });
     assert.equal(response.status, 200);
     assert.equal(response.text, JSON.stringify(body));
   });
 }
 
-test('gives each request its own time, even if the clock is set back', async (t) => {
+test('sends the current time in each response, even if the clock was set back', async (t) => {
   const clock = new TestClock(NOW);
   const { ask, stop } = await startService({ provider, clock });
   t.after(stop);
@@ -154,7 +154,7 @@ test('shows the scopes of an array separated by spaces', async () => {
 });
 
 for (const path of ['/api/profile', '/api/users', '/api/org', '/api/org/a/b', '/']) {
-  test(`has nothing at ${path}`, async () => {
+  test(`has nothing at ${path}, which is no path of profile B`, async () => {
     assert.equal((await service.ask(path, { token: provider.issue() })).status, 404);
   });
 }

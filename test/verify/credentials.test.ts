@@ -220,7 +220,7 @@ test('finds no credentials in a DPoP field without an Authorization field', () =
   for (const mode of DPOP_MODES) assert.equal(parse(mode, 'DPoP', 'p.q.r'), undefined);
 });
 
-test('finds the scheme for the challenge, if the mode accepts it, in a valid or invalid value', () => {
+test('reads the scheme for the challenge from a valid or invalid value, if the mode accepts that scheme', () => {
   for (const [value, mode, scheme] of [
     ['bearer', 'ALLOWED', 'Bearer'],
     ['Bearer\tx', 'DISABLED', 'Bearer'],

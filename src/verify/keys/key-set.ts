@@ -1,6 +1,6 @@
 // The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
-// at a time; a failed one changes no key; no key is used over an hour after its fetch; the next refresh drops
-// withdrawn keys; held keys are found without waiting.
+// at a time; a failed one changes no key; no key is used over an hour after its fetch; a fetch that
+// succeeds drops withdrawn keys; held keys are found without waiting.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';

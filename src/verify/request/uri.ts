@@ -1,6 +1,6 @@
-// The URI of a request as its client sees it, compared with a proof's `htu`. Trusts PUBLIC_URL, and
-// X-Forwarded-* only with TRUST_PROXY. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3 make
-// them equivalent.
+// The URI of a request as its client sees it, compared with a proof's `htu`. Trusts PUBLIC_URL, or without it
+// X-Forwarded-* under TRUST_PROXY, else Host. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3
+// make them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost } from './fields.ts';
 

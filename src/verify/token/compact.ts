@@ -1,5 +1,5 @@
-// Parses the JWS Compact Serialization (RFC 7515 §3.1, §5.2). Verifies nothing. Promises: a token has one
-// spelling, so its hash is a safe key for the token cache.
+// Parses the JWS Compact Serialization (RFC 7515 §3.1, §5.2). Verifies nothing. Promises: the same parts have
+// one spelling, so a token's hash is a safe key for the token cache.
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 
 export interface UnverifiedJws {

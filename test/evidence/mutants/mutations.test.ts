@@ -163,7 +163,7 @@ const MATCHES: readonly [
 ];
 
 for (const [what, count, equivalent] of MATCHES) {
-  test(`an equivalent matches ${what}`, () => {
+  test(`an entry of equivalents.json matches ${what}`, () => {
     const isMatch = matcherOf(NESTED);
     assert.equal(mutationsOf(NESTED).filter((change) => isMatch(equivalent, change)).length, count);
   });
@@ -171,7 +171,7 @@ for (const [what, count, equivalent] of MATCHES) {
 
 const AROUND = ['a();\nfunction f() {\n  b = 0;\n}', 'function f() {\n  c();\n  b = 0;\n}'];
 
-test('an equivalent matches its mutant however the code around and inside its function changes', () => {
+test('an entry of equivalents.json matches its mutant however the code around its function and inside it changes', () => {
   const equivalent = { function: 'f', was: 'b = 0', becomes: 'b = 1' };
   for (const source of AROUND) {
     const isMatch = matcherOf(source);

@@ -65,7 +65,7 @@ test('answers GET and HEAD of /metrics, whatever the query, and ends the connect
   assert.ok(head.endsWith('\r\n\r\n'));
 });
 
-test('answers 404 without content to everything else, and measures nothing for it', async (t) => {
+test('answers 404 without content to any other path or method, and measures nothing for it', async (t) => {
   const { port, reads } = await listening(t);
   const others = ['/', '/metric', '/metrics/', '/metricsx', '/x/metrics', '//metrics', '/healthz'];
   const requests = [...others.map((target) => askFor(target)), askFor('/metrics', 'POST')];

@@ -294,7 +294,7 @@ test('shows how many requests are under way, and counts without a status a reque
   ]);
 });
 
-test('has no more series, whatever paths, methods and tokens callers invent', async (t) => {
+test('adds no series, whatever paths, methods and tokens callers invent', async (t) => {
   const { port, all } = await start(t);
   const sizeOf = () => [...all().values()].reduce((sum, { samples }) => sum + samples.size, 0);
   const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PURGE', 'LINK'];
@@ -320,7 +320,7 @@ test('names the version of the package and the profile', async (t) => {
   assert.equal(value(`gatehouse_info{version="${version}",profile="own table"}`), 1);
 });
 
-test('shows the figures of the process', async (t) => {
+test('shows the start time, the CPU time and the memory of the process', async (t) => {
   const { value } = await start(t);
   const started = value('process_start_time_seconds') ?? 0;
   assert.ok(Math.abs(started + process.uptime() - Date.now() / 1000) < 1);

@@ -39,7 +39,7 @@ for (const [what, name, issuers] of [
   ['an issuer of which nothing is set', 'issuers.partner', { partner: { domain: undefined } }],
   ['an empty issuer', 'issuers.partner', { partner: {} }],
 ] as const) {
-  test(`refuses ${what} in code, which would silently not be trusted [H2]`, () => {
+  test(`refuses ${what} in code, since the issuer would silently not be trusted [H2]`, () => {
     const [problem = '', ...others] = problemsOf({ ...GIVEN, issuers });
     assert.deepEqual(others, []);
     assert.ok(problem.startsWith(`${name} (in code): is not a setting`), problem);

@@ -197,7 +197,7 @@ for (const name of ['Partner', 'a-b', '1a', 'a_b', 'x'.repeat(17), 'idp', 'ü', 
   });
 }
 
-test('reports invalid names of issuers before what the first issuer lacks', () => {
+test('reports invalid names of issuers before missing settings of the first issuer', () => {
   const told = problemsOf({ environment: { ISSUERS: 'Partner' } }).map((problem) => problem.split(' ')[0]);
   assert.deepEqual(told, ['ISSUERS', 'IDP_DOMAIN', 'IDP_AUDIENCE']);
 });
@@ -220,7 +220,7 @@ for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers', 'idp2',
   });
 }
 
-test('refuses an invalid name in YAML, and shows the right spelling of the map', () => {
+test('refuses an invalid name of an issuer in YAML, and corrects the letter case of the key issuers', () => {
   const at = (yaml: string) =>
     problemsOf({ environment: { ...REQUIRED, ...PARTNER }, files: { 'application.yml': yaml } });
 

@@ -147,7 +147,7 @@ for (const [name, value] of [
   ['RESOURCE_NAME', 'API'],
   ['RESOURCE_DOCUMENTATION', 'https://api.test/docs'],
 ] as const) {
-  test(`refuses ${name} without a RESOURCE_URL, but not beside an invalid one`, () => {
+  test(`refuses ${name} without RESOURCE_URL, but not beside an invalid RESOURCE_URL`, () => {
     const environment = { ...REQUIRED, [name]: value };
     assert.match(
       onlyProblem({ environment }),
@@ -221,7 +221,7 @@ test('does not check the scope policy when the profile itself is invalid', () =>
   ]);
 });
 
-test('reads native YAML values as their text', () => {
+test('reads YAML numbers, booleans and lists as the values of settings', () => {
   const yaml = `${REQUIRED_YAML}  tokenCacheEntries: 0x10
   requiredClaims: [scp, "1"]
 server:
@@ -284,7 +284,7 @@ test('loads, without a profile, the settings of the service with the defaults of
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });
 
-test('knows no setting of the profiles without a profile', () => {
+test('refuses the settings that belong to the profiles when it loads no profile', () => {
   const files = { '.env': 'IDP_ORG_ID=x\n', 'application.yml': 'profile: A\napi:\n  scopePolicy: true\n' };
   const problems = problemsIn(() => inDirectory(files, (directory) => loadSettings(REQUIRED, directory)));
   assert.deepEqual(

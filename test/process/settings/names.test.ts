@@ -72,7 +72,7 @@ for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A']) {
   });
 }
 
-test('warns of unknown settings in other sections, with their lines, and of nothing else', () => {
+test('warns of unknown keys in sections that are not its own, with their lines, and of nothing else', () => {
   const yaml =
     'spring:\n  main: 2\n  application:\n    name: x\napplication:\n  title: 3\nidpx: [a]\nconstructor: 4\n__proto__: 5\nmanagement:\n  metrics: 6';
   const { warnings } = load(withYaml(yaml));

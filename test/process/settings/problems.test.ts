@@ -131,7 +131,7 @@ for (const [what, dotEnv, line] of [
   });
 }
 
-test('reports problems of other sources when one cannot be read, and reads the lines around an invalid one', () => {
+test('reports the problems of every source when the YAML is invalid, and reads the lines around an invalid line of .env', () => {
   const problems = problemsOf({
     environment: { PORT: 'x' },
     files: { '.env': 'PROFILE=A\nx\nSCOPE_POLICY=true\nLOG_LEVEL=loud\n', 'application.yml': '- x' },

@@ -165,11 +165,12 @@ for (const raw of [1, true, NaN, null, [1], ['a', true], [null], ['a', null]]) {
 }
 
 for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
-  test(`refuses ${show(raw)}, since a member has white space`, () => refuses(words, raw, /white space/));
+  test(`refuses ${show(raw)} as a list, since a member has white space`, () =>
+    refuses(words, raw, /white space/));
 }
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
-  test(`finds ${show(blank)} anywhere in a string`, () => {
+  test(`refuses a string with ${show(blank)} anywhere in it`, () => {
     for (const value of [`a${blank}b`, `${blank}a`, `a${blank}`, blank]) {
       assert.equal(faultOf(textWithoutBlanks, value), 'is empty, or has white space or a NUL; remove it');
     }
@@ -185,7 +186,7 @@ for (const raw of [',', ' , ', ',,', ',a', 'a,', 'a,,b', 'a, ']) {
   test(`refuses ${show(raw)}, a list with a hole [H2]`, () => refuses(words, raw, /^is empty/));
 }
 
-test('finds no white space in a string that has none', () => {
+test('accepts a string without white space', () => {
   for (const value of ['a', 'urn:api:1-é']) assert.equal(faultOf(textWithoutBlanks, value), false);
 });
 

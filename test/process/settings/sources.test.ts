@@ -54,7 +54,7 @@ for (const [what, name] of [
   ['environment', 'CONFIG_FILE (environment)'],
   ['.env', 'CONFIG_FILE (.env, line 1)'],
 ] as const) {
-  test(`refuses a missing CONFIG_FILE in ${what}`, () => {
+  test(`refuses a CONFIG_FILE (${what}) that does not exist`, () => {
     const set = what === '.env' ? { files: { '.env': 'CONFIG_FILE=no.yml' } } : {};
     const environment = what === '.env' ? REQUIRED : { ...REQUIRED, CONFIG_FILE: 'no.yml' };
     const problem = onlyProblem({ environment, ...set });
@@ -211,7 +211,7 @@ test('refuses a CONFIG_FILE that the permission model hides', (t) => {
   );
 });
 
-test('rethrows an error that is not of the file system instead of reporting a problem', (t) => {
+test('rethrows an error that does not come from the file system, instead of reporting a problem', (t) => {
   const bug = new TypeError('x is not a function');
   t.after(() => {
     t.mock.restoreAll();

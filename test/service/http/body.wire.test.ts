@@ -43,7 +43,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     await listener.gone();
   });
 
-  test('of no bytes keeps the connection', async (t) => {
+  test('of Content-Length 0, or without a length, keeps the connection', async (t) => {
     const { port } = await openListener(t);
     assert.deepEqual(
       statusesIn(await exchange(port, GOOD + post('Content-Length: 0\r\n') + post('') + LAST)),
@@ -51,7 +51,7 @@ describe('a request body', { timeout: 30_000 }, () => {
     );
   });
 
-  test('that has arrived or is empty, but is unread, ends the connection without waiting', async (t) => {
+  test('that is unread ends the connection without waiting, even if it has arrived or is only the last chunk', async (t) => {
     const listener = await openListener(t);
     const chunked = post('Transfer-Encoding: chunked\r\n');
     for (const [head, body] of [

@@ -78,7 +78,7 @@ test('counts the 72 seconds from the last finished response [G14]', () => {
   assert.equal(overdueFrom(41), 113);
 });
 
-test('waits without limit for an unwritten response', () => {
+test('sets no deadline for a response that is not yet written', () => {
   const { ask, overdueFrom } = open();
   ask();
   assert.equal(overdueFrom(0, 4_000), undefined);
@@ -109,7 +109,7 @@ test('gives each request 15 seconds to arrive', () => {
   assert.deepEqual([isLate(107), isLate(121), isLate(122)], [false, false, true]);
 });
 
-test('gives a client 90 seconds from the oldest unread response, however many it reads and however many follow [G14]', () => {
+test('gives a client 90 seconds from when its oldest unread response was written, however many it has read and however many follow [G14]', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
   const second = ask();
@@ -206,7 +206,7 @@ test('reads no more than 64 KiB ahead, until the oldest response is finished [do
   assert.equal(socket.isPaused, true);
 });
 
-test('does not resume reading while too much has been read ahead of the next response too', () => {
+test('does not resume reading if too much has also been read ahead of the next response', () => {
   const { socket, ask, first } = openReading(1);
   socket.bytesRead = 2 + AHEAD_BYTES;
   ask();
@@ -214,7 +214,7 @@ test('does not resume reading while too much has been read ahead of the next res
   assert.equal(socket.isPaused, true);
 });
 
-test('does not end a pause that it did not cause', () => {
+test('does not resume a socket that something else has paused', () => {
   const { socket, first } = openReading(1);
   socket.pause();
   first.finish();

@@ -23,7 +23,7 @@ import {
 import { statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
-describe('the end', { timeout: 120_000 }, () => {
+describe('a listener that stops', { timeout: 120_000 }, () => {
   test('sends Connection: close with every response once the port is closed [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
@@ -74,7 +74,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('sends the responses that wait for an earlier one when it stops [RFC 9112 §9.6]', async (t) => {
+  test('sends the responses that wait for an earlier response [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     const wire = await openUsedWire(listener.port);
     const arrival = listener.held();
@@ -89,7 +89,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('closes the connection after a request that was still arriving when it stopped', async (t) => {
+  test('closes the connection after a request that was still arriving', async (t) => {
     const listener = await openListener(t);
     const wire = await openUsedWire(listener.port);
     const bytes = post('Content-Length: 6\r\n', 'abcdef');
@@ -106,7 +106,7 @@ describe('the end', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('runs no request behind a response that closes the connection [RFC 9112 §9.6]', async (t) => {
+  test('runs no request behind a response that closes the connection, even before it stops [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
     const text = await exchange(listener.port, post('Content-Length: 3\r\n', 'abc') + GOOD);
     assert.deepEqual(statusesIn(text), [405]);

@@ -289,16 +289,16 @@ const requestOf = (method: string, url: string, ...fields: string[]) =>
   });
 
 for (const [what, asked] of [
-  ['a missing caller', requestOf('GET', '/x')],
-  ['another scheme', requestOf('GET', '/x', 'Authorization', 'Basic x')],
-  ['a token that is none', requestOf('GET', '/x', 'Authorization', 'Bearer x')],
+  ['missing credentials', requestOf('GET', '/x')],
+  ['credentials of another scheme', requestOf('GET', '/x', 'Authorization', 'Basic x')],
+  ['a token that is not a JWT', requestOf('GET', '/x', 'Authorization', 'Bearer x')],
   ['a forged token', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith().slice(0, -6)}AAAAAA`)],
   ['a token that is too old', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith({ exp: 1 })}`)],
   ['a token without the scope', requestOf('GET', '/y', 'Authorization', `Bearer ${tokenWith()}`)],
-  ['a path with nothing', requestOf('GET', '/nowhere')],
-  ['another method', requestOf('PUT', '/x')],
-  ['another target', requestOf('GET', 'x')],
-  ['two hosts', requestOf('GET', '/x', 'Host', 'b')],
+  ['a path without a route', requestOf('GET', '/nowhere')],
+  ['a method without a route', requestOf('PUT', '/x')],
+  ['a target that is not a path', requestOf('GET', 'x')],
+  ['two Host fields', requestOf('GET', '/x', 'Host', 'b')],
 ] as const) {
   test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];

@@ -79,9 +79,9 @@ describe('a request behind a response that ends the connection', { timeout: 120_
 
   for (const [what, request, status] of [
     ['known at once', first(HOST), 400],
-    ['worked out later', `${first('Content-Length: 5\r\n', '1.1', '/later')}hello`, 200],
+    ['computed later', `${first('Content-Length: 5\r\n', '1.1', '/later')}hello`, 200],
   ] as const) {
-    test(`is not run while the response that ends the connection, ${what}, waits for an earlier one [RFC 9112 §9.6, G8]`, async (t) => {
+    test(`is not run while the response that ends the connection (${what}) waits for an earlier response [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);
       const wire = await openWire(counted.app.port);
       let seen = 0;
@@ -262,7 +262,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.equal(statusesIn(await received).join(), `${'200,'.repeat(1_001)}400`);
   });
 
-  test('keeps track of the request under way when an earlier one is done', async (t) => {
+  test('answers the request under way before it refuses garbage, even if an earlier request is already answered', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     const responses: (() => void)[] = [];

@@ -109,7 +109,7 @@ describe('the listener', { timeout: 120_000 }, () => {
 
   for (const [what, environment, more] of [
     ['', {}, []],
-    [' and the fields of cross-origin answers', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
+    [' and the cross-origin field Vary', { CORS_ALLOWED_ORIGINS: ORIGIN }, ['Vary: Origin']],
   ] as const) {
     test(`responds to malformed HTTP with status line, date, fixed fields${what}, and closes [RFC 9112 §4]`, async (t) => {
       const { port } = await openListener(t, { environment });

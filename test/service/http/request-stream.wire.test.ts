@@ -46,7 +46,7 @@ async function piecesOf(request: IncomingMessage): Promise<string[]> {
 
 const LETTERS = 'abcdefghij'.repeat(200);
 
-test('keeps the small pieces of an unread body as one, even if it is complete', async (t) => {
+test('keeps the small pieces of an unread body as one piece, even if the body is complete', async (t) => {
   const [request] = await hold(t, `${HEAD}${inChunks(LETTERS)}${END}`);
   while (!request.complete) await new Promise(setImmediate);
   assert.deepEqual(await piecesOf(request), [LETTERS]);

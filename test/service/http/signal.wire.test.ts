@@ -120,7 +120,7 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
   }
 
-  test('has a reason that a handler may rethrow without an error after the client has gone, unlike any other error', async (t) => {
+  test('has a reason that a handler may rethrow after the client has gone without being logged as a bug, unlike any other error', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const unnamed = Object.defineProperty(new Error(), 'name', {
       get() {

@@ -77,14 +77,14 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     ['who has no token', '/guarded', THREE],
     ['whose token is refused', '/guarded', THREE, 'Authorization: Bearer x.y.z'],
     ['whose token lacks a scope', '/guarded', THREE, bearer({ scope: 'read' })],
-    ['of a route that takes no body', '/none', THREE],
-    ['of a path without a route', '/nowhere', THREE],
+    ['on a route that takes no body', '/none', THREE],
+    ['at a path without a route', '/nowhere', THREE],
     ['whose body is too large by its length', '/any', 'Content-Length: 101'],
     ['whose body has a coding', '/any', THREE, 'Content-Encoding: gzip'],
-    ['whose body is of two types', '/any', THREE, 'Content-Type: text/plain'],
+    ['who sends two Content-Type fields', '/any', THREE, 'Content-Type: text/plain'],
     ['whose charset is refused', '/any', THREE, 'Content-Type: application/json; charset=x'],
     ['whose body is empty', '/any', 'Content-Length: 0'],
-    ['who expects more', '/any', THREE, 'Expect: x'],
+    ['who also expects something else', '/any', THREE, 'Expect: x'],
   ] as const) {
     test(`${what} gets the response without a 100 [RFC 9110 §10.1.1]`, async (t) => {
       const { port, taken } = await openRoutes(t);
@@ -116,7 +116,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
     assert.deepEqual([held?.text, any?.text, others], ['{"held":true}', '{"body":"x"}', []]);
   });
 
-  test('gets a 100, but a client that does not expect 100 Continue gets none', async (t) => {
+  test('differs from a client without an expectation, who gets no 100', async (t) => {
     const { port } = await openRoutes(t);
     const received = await exchange(port, `${headOf('/any', THREE, 'Connection: close')}"x"`);
     assert.ok(!received.includes(' 100 '));

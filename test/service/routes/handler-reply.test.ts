@@ -18,7 +18,7 @@ function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
   return Object.fromEntries(names.map((name, index) => [name.toLowerCase(), fields[index * 2 + 1] ?? '']));
 }
 
-test('reply makes status, JSON and fields', () => {
+test('reply makes a reply of the given status, JSON and fields', () => {
   const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
   assert.deepEqual([made.reply.status, made.reply.content, made.isThrowable], [202, '{"id":"é"}', false]);
   assert.deepEqual(fieldsOf(made), {
@@ -72,7 +72,7 @@ test('fail has an error and a message, and may be thrown', () => {
   assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
 });
 
-test('fail has a status from 400 to 599', () => {
+test('fail accepts only a status from 400 to 599', () => {
   for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
   for (const status of [200, 399]) {
     const message = 'fail needs a status from 400 to 599';
@@ -81,7 +81,7 @@ test('fail has a status from 400 to 599', () => {
   for (const status of [600, NaN, 404.5]) assert.throws(() => fail(status, 'a', 'b'), TypeError);
 });
 
-test('a reply has a status from 200 to 599', () => {
+test('reply throws for a status that is not a whole number from 200 to 599', () => {
   for (const status of [100, 101, 199, 600, 0, -200, 200.5, NaN, Infinity]) {
     assert.throws(() => reply(status), {
       name: 'TypeError',
@@ -90,7 +90,7 @@ test('a reply has a status from 200 to 599', () => {
   }
 });
 
-test('a reply has a number as its status, on which its content depends [RFC 9110 §15.3.5]', () => {
+test('reply throws for a status that is not a number, since the content depends on the status [RFC 9110 §15.3.5]', () => {
   for (const status of ['204', [304], new Number(205)]) {
     assert.throws(() => reply(status as number, { a: 1 }), TypeError);
   }
@@ -139,9 +139,9 @@ for (const [what, [name, value]] of Object.entries<readonly [name: string, value
   'a value beyond ASCII': ['A', '\xe9'],
   'a value that begins with a space': ['A', ' 1'],
   'a value that ends with a tab': ['A', '1\t'],
-  'a name without a value': ['A'],
+  'no value': ['A'],
 })) {
-  test(`reply is not made with ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
+  test(`reply throws if a header field has ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
     const message = 'a header field cannot be sent';
     const headers = { B: '2', [name]: value as string };
     assert.throws(() => reply(200, {}, headers), { name: 'TypeError', message });
@@ -217,7 +217,7 @@ test('a reply can set fields that only resemble the forbidden ones [RFC 9110 §7
   }
 });
 
-test('a reply has no field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
+test('reply and created throw for a field that cannot be sent [RFC 9110 §5.1, §5.5]', () => {
   for (const name of ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']) {
     assert.throws(() => reply(200, {}, { [name]: 'x' }), TypeError, JSON.stringify(name));
   }
@@ -239,7 +239,7 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'a Number object': Object(5),
   'a Boolean object': Object(true),
   'a BigInt object': Object(1n),
-  'a BigInt inside': { amount: 1n },
+  'an object with a BigInt': { amount: 1n },
   'a function': () => {},
   'a class': class {},
   'an object that is a string in JSON': { toJSON: () => '{}' },
@@ -253,7 +253,7 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'an error with toJSON': Object.assign(new Error('inside'), { toJSON: () => ({}) }),
   'an error of a system call': getSystemError(),
   'an error that holds several errors': new AggregateError([]),
-  'an error of the DOM': new DOMException('inside'),
+  'a DOMException': new DOMException('inside'),
   'a map': new Map([['a', 1]]),
   'a map with members': Object.assign(new Map(), { a: 1 }),
   'a map of another realm': runInNewContext('new Map()') as object,
@@ -270,15 +270,15 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'a Response': new Response('{}'),
   'a Request': new Request('http://api.test/'),
   'header fields': new globalThis.Headers({ a: 'b' }),
-  'a form': new FormData(),
+  'form data': new FormData(),
   'a query': new URLSearchParams('a=b'),
   'an iterator of an array': [1].values(),
-  'an iterator of its own making': {
+  'a custom iterator': {
     next: () => ({ done: true }),
     [Symbol.iterator]: () => [][Symbol.iterator](),
   },
   'a generator': (function* () {})(),
-  'a generator that answers later': (async function* () {})(),
+  'an asynchronous generator': (async function* () {})(),
   arguments: (function () {
     return arguments;
   })(),
@@ -289,9 +289,9 @@ const NO_JSON: Readonly<Record<string, object>> = {
   'a stream that is written': new WritableStream(),
   'a stream that is both': new TransformStream(),
   'a promise': Promise.resolve({}),
-  'a promise of another kind': { sql: 'select', then: () => {} },
-  'a pattern': /a/,
-  'a symbol in an object': Object(Symbol('x')),
+  'an object with a function then': { sql: 'select', then: () => {} },
+  'a regular expression': /a/,
+  'a Symbol object': Object(Symbol('x')),
   'a function with toJSON': Object.assign(() => {}, { toJSON: () => ({ b: 2 }) }),
   'an instance of a class without members': new (class {
     #hidden = 1;
@@ -311,7 +311,7 @@ function getSystemError() {
 }
 
 for (const [what, body] of Object.entries(NO_JSON)) {
-  test(`neither a reply nor the result of a handler may be ${what} [docs/your-own-api.md]`, () => {
+  test(`neither the body of a reply nor the result of a handler may be ${what} [docs/your-own-api.md]`, () => {
     for (const make of [
       () => reply(200, body),
       () => created('/a', body),
@@ -323,8 +323,8 @@ for (const [what, body] of Object.entries(NO_JSON)) {
 }
 
 for (const [what, body, text] of [
-  ['a map inside has no members', [new Map([['a', 1]])], '[{}]'],
-  ['a promise inside has no members', { a: Promise.resolve(1) }, '{"a":{}}'],
+  ['a nested map has no members', [new Map([['a', 1]])], '[{}]'],
+  ['a nested promise has no members', { a: Promise.resolve(1) }, '{"a":{}}'],
   ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
   ['an empty object without prototype', Object.create(null), '{}'],
   ['an empty object that inherits from one without prototype', Object.create(Object.create(null)), '{}'],
@@ -346,13 +346,13 @@ for (const [what, body, text] of [
   ],
   ['a collection with toJSON', Object.assign(new Set([1]), { toJSON: () => [1] }), '[1]'],
   [
-    'texts for names that others have functions for',
+    'members named then, pipe and toJSON may be strings',
     { then: 'a', pipe: 'b', toJSON: 'c' },
     '{"then":"a","pipe":"b","toJSON":"c"}',
   ],
-  ['what is no number is null', { a: NaN, b: [Infinity] }, '{"a":null,"b":[null]}'],
+  ['NaN and Infinity are null', { a: NaN, b: [Infinity] }, '{"a":null,"b":[null]}'],
   ['undefined members and functions are left out', { a: undefined, b: () => {} }, '{}'],
-  ['a date inside is text', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
+  ['a nested date is a string', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
   ['an object with toJSON', { toJSON: () => [1] }, '[1]'],
 ] as const) {
   test(`the result of a handler is serialised as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
@@ -361,7 +361,7 @@ for (const [what, body, text] of [
   });
 }
 
-test('a handler returns JSON, a reply or nothing', () => {
+test('a handler may return JSON, a reply or, unless the method is GET, nothing', () => {
   assert.deepEqual([replyToResult({ a: 1 }, 'GET').status, replyToResult([], 'POST').content], [200, '[]']);
   const made = reply(299);
   assert.equal(replyToResult(made, 'GET'), made.reply);
@@ -370,7 +370,7 @@ test('a handler returns JSON, a reply or nothing', () => {
   }
 });
 
-test('a returned fail has the effect of a thrown one', () => {
+test('a returned fail has the same effect as a thrown fail', () => {
   const failure = fail(400, 'a', 'b');
   assert.throws(
     () => replyToResult(failure, 'GET'),
@@ -393,7 +393,7 @@ test('a body such as a Map, an Error or a Blob throws a TypeError with one fixed
   assert.throws(() => replyToResult(Buffer.from('a'), 'GET'), fault);
 });
 
-test('a handler can return only JSON, a reply or nothing, and a GET must return something', () => {
+test('a result that is null, a primitive or a function throws a TypeError, and so does no result for GET', () => {
   for (const result of [null, 'text', 5, true, 1n, Symbol('x'), () => {}]) {
     assert.throws(() => replyToResult(result, 'POST'), TypeError);
   }

@@ -207,7 +207,7 @@ describe('a handler', { timeout: 30_000 }, () => {
     ['two traceparent fields', `00-${ID}-${SPAN}-01`, `00-${ID}-${SPAN}-01`],
     ['an empty traceparent', ''],
     ['version ff', `ff-${ID}-${SPAN}-01`],
-    ['version 00 with more', `00-${ID}-${SPAN}-01-more`],
+    ['version 00 with another part', `00-${ID}-${SPAN}-01-more`],
     ['version 00 with a dash at its end', `00-${ID}-${SPAN}-01-`],
     ['a later version that goes on without a dash', `01-${ID}-${SPAN}-011`],
     ['a trace of zeros', `00-${'0'.repeat(32)}-${SPAN}-01`],
@@ -217,7 +217,7 @@ describe('a handler', { timeout: 30_000 }, () => {
     ['a long parent', `00-${ID}-${SPAN}0-01`],
     ['no flags', `00-${ID}-${SPAN}`],
     ['flags that are no number', `00-${ID}-${SPAN}-0g`],
-    ['two in one', `00-${ID}-${SPAN}-01, 00-${ID}-${SPAN}-01`],
+    ['two values in one field', `00-${ID}-${SPAN}-01, 00-${ID}-${SPAN}-01`],
   ] as const) {
     test(`receives no traceparent for ${what} [W3C Trace Context §3.2.2]`, async () => {
       const lines = values.map((value) => `traceparent: ${value}`);

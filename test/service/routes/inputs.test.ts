@@ -18,7 +18,7 @@ test('a query is an object without prototype: text for one value, a list for sev
   assert.deepEqual({ ...values }, { a: ['1', '2', '3'], b: '', c: '', d: 'x y z', 'e.': '%zz' });
 });
 
-test('a query has names that objects inherit only if the client has sent them', () => {
+test('a query has a name such as constructor only if the client has sent it', () => {
   const values = queryOf('__proto__=1&constructor=2&__proto__=3') as Record<string, unknown>;
   assert.deepEqual(Object.entries(values), [
     ['__proto__', ['1', '3']],
@@ -38,7 +38,7 @@ test('a query with many names takes time proportional to their number', () => {
   assert.equal(Object.keys(Object(values)).length, names.length);
 });
 
-test('a query that its schema refuses is query-refused, with the issues', () => {
+test('a query that its schema refuses is refused as query-refused, with the issues', () => {
   const page = query(schemaOf(() => ({ issues: [{ message: 'no', path: ['page'] }] })));
   assert.throws(
     () => page.check(new URLSearchParams()),
@@ -50,7 +50,7 @@ test('a query that its schema refuses is query-refused, with the issues', () => 
   );
 });
 
-test('a body that an asynchronous schema refuses is body-refused', async () => {
+test('a body that an asynchronous schema refuses is refused as body-refused', async () => {
   const order = json(schemaOf(async () => ({ issues: [] })));
   await assert.rejects(
     async () => order.check({}),

@@ -215,12 +215,12 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         assert.equal(response.text, JSON.stringify(body));
       }
 
-      if (isOpenable) test('admits a caller who has everything', () => admits({ token: good() }));
+      if (isOpenable) test('admits a caller who passes every guard', () => admits({ token: good() }));
 
       if (needsCaller) {
         test('refuses a caller without credentials', () => refuses({}, 'unauthorized', BARE));
 
-        test('refuses another scheme', () =>
+        test('refuses credentials of another scheme', () =>
           refuses({ headers: { Authorization: 'Basic dTpw' } }, 'unauthorized', BARE));
 
         test('refuses a token in the query, even for a User-Agent that names a probe [RFC 9700, G3, G6]', async () => {
@@ -286,7 +286,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       }
 
       const whom = isRuled ? 'only for callers that the policy admits' : 'before it reads a token';
-      test(`answers 405 to another method ${whom}`, async () => {
+      test(`answers 405 to any other method ${whom}`, async () => {
         const own = routes.filter((one) => isKnown([one], path)).map((one) => one.method);
         const allowed = own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]));
         const refused = [405, allowed, 'method_not_allowed'];

@@ -241,10 +241,10 @@ for (const [what, routes, problems] of [
   ['no routes', {}, NO_LISTS],
   ['a route in place of a list', { routes: routeAt('/a') }, NO_LISTS],
   ['null in place of a list', { routes: null }, NO_LISTS],
-  ['a list that is none', { routes: new Set([routeAt('/a')]) }, NO_LISTS],
+  ['a Set in place of a list', { routes: new Set([routeAt('/a')]) }, NO_LISTS],
   ['nothing in place of an object with routes', undefined, NO_LISTS],
   [
-    'a list of routes in place of that object',
+    'a list of routes in place of an object with routes',
     [routeAt('/a')],
     ['0: is unknown here; write routes and rules', ...NO_LISTS],
   ],
@@ -281,11 +281,15 @@ for (const [what, routes, problems] of [
     [NO_RULE],
   ],
   ['a rule without an access', { routes: [], rules: [{ prefix: ['a'] }] }, [NO_RULE]],
-  ['a rule that nobody made', { routes: [], rules: [{ prefix: ['a'], access: authenticated }] }, [NO_RULE]],
+  [
+    'a rule that under() did not make',
+    { routes: [], rules: [{ prefix: ['a'], access: authenticated }] },
+    [NO_RULE],
+  ],
   ['a copy of a rule', { routes: [], rules: [{ ...under('/a', authenticated) }] }, [NO_RULE]],
   ['an access in place of rules', { routes: [], rules: authenticated }, NO_LISTS],
   [
-    'a value that is no route, besides other faults',
+    'a value that is not a route, and reports every other problem too',
     { routes: [{}, routeAt('b'), routeAt('/a'), routeAt('/a')], rules: [0, routeAt('/c')] },
     [
       ...strange(),

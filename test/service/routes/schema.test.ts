@@ -153,26 +153,26 @@ test('shows a message that is not a string as a string', () => {
 const standard = { version: 1, validate: () => ({ value: 1 }) };
 
 for (const [what, schema] of [
-  ['an object', { '~standard': standard }],
-  ['a function', Object.assign(() => {}, { '~standard': standard })],
-  ['an instance that inherits it', Object.create({ '~standard': standard })],
+  ['an object with ~standard', { '~standard': standard }],
+  ['a function with ~standard', Object.assign(() => {}, { '~standard': standard })],
+  ['an object that inherits ~standard', Object.create({ '~standard': standard })],
 ] as const) {
-  test(`accepts ${what} with ~standard as a schema`, () => {
+  test(`accepts ${what} as a schema`, () => {
     assert.doesNotThrow(() => requireSchema(schema));
   });
 }
 
 for (const [what, schema] of [
-  ['nothing', undefined],
+  ['undefined', undefined],
   ['null', null],
   ['a string', '~standard'],
   ['an object without ~standard', { parse: () => {} }],
-  ['version 2', { '~standard': { ...standard, version: 2 } }],
-  ['a version that is a string', { '~standard': { ...standard, version: '1' } }],
-  ['no version', { '~standard': { validate: standard.validate } }],
-  ['no validate', { '~standard': { version: 1 } }],
-  ['a validate that is no function', { '~standard': { version: 1, validate: {} } }],
-  ['~standard of null', { '~standard': null }],
+  ['an object of version 2', { '~standard': { ...standard, version: 2 } }],
+  ['an object whose version is a string', { '~standard': { ...standard, version: '1' } }],
+  ['an object without a version', { '~standard': { validate: standard.validate } }],
+  ['an object without validate', { '~standard': { version: 1 } }],
+  ['an object whose validate is not a function', { '~standard': { version: 1, validate: {} } }],
+  ['an object whose ~standard is null', { '~standard': null }],
 ] as const) {
   test(`does not accept ${what} as a schema`, () => {
     const wrong = new TypeError(

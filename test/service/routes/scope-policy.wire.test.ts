@@ -66,7 +66,7 @@ const DESCRIPTIONS = {
 
 for (const group of ['admin', 'users'] as const) {
   for (const target of PATHS[group]) {
-    test(`checks ${target} by the policy of ${group} first, whatever the method`, async () => {
+    test(`applies the scope policy of /api/${group} to ${target} first, whatever the method`, async () => {
       for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS', 'PROPFIND']) {
         const anonymous = await raw(policed, method, target);
         assert.deepEqual([anonymous.status, anonymous.body.error], [401, 'unauthorized']);
@@ -79,7 +79,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 
   for (const scope of GOOD[group]) {
-    test(`admits the scope "${scope}" to ${group}, then responds as without a policy`, async () => {
+    test(`admits the scope "${scope}" to /api/${group}, then responds as if there were no policy`, async () => {
       const token = provider.issue({ scope });
       assert.equal((await raw(policed, 'GET', `/api/${group}`, token)).status, 200);
       assert.equal((await raw(policed, 'GET', `/api/${group}/x`, token)).status, 404);
@@ -90,7 +90,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 
   for (const scope of BAD[group]) {
-    test(`refuses the scope "${scope}" at ${group} and names the required ones [RFC 6750 §3.1]`, async () => {
+    test(`refuses the scope "${scope}" at /api/${group} and names the required scopes [RFC 6750 §3.1]`, async () => {
       for (const path of [`/api/${group}`, `/api/${group}/x`]) {
         const { status, body, challenges } = await policed.ask(path, { token: provider.issue({ scope }) });
         const [description, wanted] = DESCRIPTIONS[group];
@@ -117,7 +117,7 @@ for (const group of ['admin', 'users'] as const) {
   }
 }
 
-test('does not affect other routes and paths', async () => {
+test('does not affect routes and paths outside /api/admin and /api/users', async () => {
   assert.equal((await policed.ask('/api/public')).status, 200);
   assert.equal((await policed.ask('/api')).status, 404);
   assert.equal((await policed.ask('/api/nowhere', { token: 'x' })).status, 404);

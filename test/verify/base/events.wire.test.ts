@@ -88,7 +88,7 @@ describe('the log', () => {
 
   for (const [whose, show, length] of [
     ['from outside', printable, 64],
-    ['of the operator', printableSetting, 256],
+    ['that the operator wrote', printableSetting, 256],
   ] as const) {
     test(`shows at most ${length} printable ASCII characters of text ${whose}`, () => {
       assert.equal(show(' az~AZ09"\\'), ' az~AZ09"\\');

@@ -49,9 +49,9 @@ const PROOFS: Readonly<Record<string, readonly [genuine: object, open: (value: n
 };
 
 for (const [what, [genuine, open]] of Object.entries(PROOFS)) {
-  test(`opens ${what}`, () => assert.doesNotThrow(() => open(genuine as never)));
+  test(`accepts ${what} that is genuine`, () => assert.doesNotThrow(() => open(genuine as never)));
   for (const [likeness, make] of Object.entries(lookAlikes(forged))) {
-    test(`does not open ${likeness} in place of ${what}`, () =>
+    test(`does not accept ${likeness} in place of ${what}`, () =>
       assert.throws(() => open(make(genuine) as never), TypeError));
   }
 }
@@ -63,14 +63,14 @@ const ALL: typeof PROOFS = {
 };
 
 for (const [what, [, open]] of Object.entries(ALL)) {
-  test(`opens no other sealed value in place of ${what}`, () => {
+  test(`accepts no other sealed value in place of ${what}`, () => {
     for (const [other, [genuine]] of Object.entries(ALL)) {
       if (other !== what) assert.throws(() => open(genuine as never), TypeError, other);
     }
   });
 }
 
-test('throws a TypeError for a value that was sealed elsewhere', () =>
+test('throws a TypeError with a fixed message for a value that was not sealed here', () =>
   assert.throws(() => verifiedOf({} as never).claims, {
     name: 'TypeError',
     message: 'this value was not sealed here',

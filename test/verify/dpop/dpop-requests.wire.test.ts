@@ -57,7 +57,7 @@ for (const [offset, last] of [
   [12, '401 proof-replayed'],
   [30, '200'],
 ] as const) {
-  test(`sizes the buckets of the replay store by the sum of offset and leeway: ${last} when a clock was set back`, async () => {
+  test(`sizes the buckets of the replay store by the sum of offset and leeway: answers ${last} to a jti first used at second ${offset} when the clock was set back`, async () => {
     const own = await startDpop();
     own.clock.advance(offset * 1000);
     const token = issue({ cnf: { jkt: key.thumbprint }, exp: NOW + 3_600 });
@@ -138,7 +138,7 @@ const PLACES: Place[] = [
   ['the Host of the request', service, 'http://other.test:99/api/private', { Host: 'Other.test:99' }, '200'],
   ['a Host that is not in the request', service, 'http://other.test/api/private', {}, '401 proof-htu'],
   [
-    'https where it came by http',
+    'https when the request came by http',
     service,
     `https://127.0.0.1:${service.port}/api/private`,
     {},
@@ -153,10 +153,16 @@ const PLACES: Place[] = [
     { Host: host },
     '200',
   ]),
-  ['a forged Host', service, undefined, { Host: 'evil.test' }, '401 proof-htu'],
-  ['its own origin beside forwarded fields that nobody trusts', service, undefined, FORWARDED, '200'],
   [
-    'the origin in forwarded fields that nobody trusts',
+    'the origin of the service when Host names another',
+    service,
+    undefined,
+    { Host: 'evil.test' },
+    '401 proof-htu',
+  ],
+  ['the origin of the service when untrusted fields forward another', service, undefined, FORWARDED, '200'],
+  [
+    'the origin in untrusted forwarded fields',
     service,
     'https://api.example/api/private',
     FORWARDED,
@@ -170,8 +176,20 @@ const PLACES: Place[] = [
     FORWARDED,
     '401 proof-htu',
   ],
-  ['its own origin behind a proxy that forwards another', behindProxy, undefined, FORWARDED, '401 proof-htu'],
-  ['its own origin under TRUST_PROXY when nothing is forwarded', behindProxy, undefined, {}, '200'],
+  [
+    'the origin of the service under TRUST_PROXY when another is forwarded',
+    behindProxy,
+    undefined,
+    FORWARDED,
+    '401 proof-htu',
+  ],
+  [
+    'the origin of the service under TRUST_PROXY when nothing is forwarded',
+    behindProxy,
+    undefined,
+    {},
+    '200',
+  ],
   ['PUBLIC_URL with its prefix', published, 'https://api.example/prefix/api/private', {}, '200'],
   [
     'PUBLIC_URL with its prefix, whatever is forwarded',
@@ -182,13 +200,13 @@ const PLACES: Place[] = [
   ],
   ['PUBLIC_URL without its prefix', published, 'https://api.example/api/private', {}, '401 proof-htu'],
   [
-    'the forwarded place beside PUBLIC_URL',
+    'the forwarded origin when PUBLIC_URL is set',
     published,
     'https://api.example/api/private',
     FORWARDED,
     '401 proof-htu',
   ],
-  ['its own origin beside PUBLIC_URL', published, undefined, {}, '401 proof-htu'],
+  ['the origin of the service when PUBLIC_URL is set', published, undefined, {}, '401 proof-htu'],
 ];
 
 for (const [what, where, htu, headers, said] of PLACES) {

@@ -157,7 +157,7 @@ const CHALLENGED: [
   error: string,
 ][] = [
   ['a proof is refused', { claims: { iat: NOW - 301 } }, 401, STALE],
-  ['the key is another', { signer: strangersKey }, 401, MISMATCH],
+  ['the key of the proof is not that of the token', { signer: strangersKey }, 401, MISMATCH],
   ['there are two proofs', { proof: ['p', 'q'] }, 401, TWICE],
   [
     'a scope is missing',
@@ -168,7 +168,7 @@ const CHALLENGED: [
 ];
 
 for (const [what, make, status, error] of CHALLENGED) {
-  test(`puts the error on DPoP, with algs, when ${what} under DPoP [RFC 9449 §7.1]`, async () => {
+  test(`puts the error into the DPoP challenge, with algs, when DPoP was used and ${what} [RFC 9449 §7.1]`, async () => {
     const policy = { SCOPE_POLICY: 'true' };
     const both = await call(await startDpop(policy), make);
     assert.equal(both.status, status);
@@ -179,7 +179,7 @@ for (const [what, make, status, error] of CHALLENGED) {
   });
 }
 
-test('puts the error on Bearer when Bearer was used, and offers both schemes [RFC 9449 §7.2]', async () => {
+test('puts the error into the Bearer challenge when Bearer was used, and offers both schemes [RFC 9449 §7.2]', async () => {
   const { challenges } = await call(SERVICES.ALLOWED, { scheme: 'Bearer', proof: undefined });
   assert.deepEqual(challenges, [
     `Bearer realm="api", ${sentence('invalid_token', SENTENCES.invalid_token['bound-token'])}`,

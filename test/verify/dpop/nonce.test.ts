@@ -29,19 +29,19 @@ test('demands nonces of unguessable length that need no escape [RFC 9449 §8.1]'
 });
 
 for (const afterMillis of [0, 59_999]) {
-  test(`accepts a nonce ${afterMillis} ms after its slot began, and offers no other [RFC 9449 §9]`, () => {
+  test(`accepts a nonce ${afterMillis} ms after its slot began, and offers no other nonce [RFC 9449 §9]`, () => {
     assert.equal(check(good, SLOT + afterMillis), undefined);
   });
 }
 
 for (const afterMillis of [60_000, 119_999]) {
-  test(`accepts a nonce ${afterMillis} ms after its slot began, and offers the current one [RFC 9449 §9]`, () => {
+  test(`accepts a nonce ${afterMillis} ms after its slot began, and offers the current nonce [RFC 9449 §9]`, () => {
     assert.equal(check(good, SLOT + afterMillis), nonceAt(SECRET, SLOT + 60_000));
   });
 }
 
 for (const afterMillis of [-60_000, -1, 120_000, 180_000]) {
-  test(`refuses a nonce ${afterMillis} ms after its slot began, and demands the current one [RFC 9449 §4.3(10), §9]`, () => {
+  test(`refuses a nonce ${afterMillis} ms after its slot began, and demands the current nonce [RFC 9449 §4.3(10), §9]`, () => {
     assert.equal(demanded(good, SLOT + afterMillis), nonceAt(SECRET, SLOT + afterMillis));
   });
 }

@@ -46,7 +46,7 @@ for (const alg of PROOF_ALGORITHMS) {
     assert.equal(await verdictOn(nothing, key), 'accepted');
   });
 
-  test(`accepts a second proof of a known key and refuses a wrong signature of that key with ${alg} [RFC 9449 §4.3(6)]`, async () => {
+  test(`accepts a second ${alg} proof of a known key, and refuses a wrong signature of that key [RFC 9449 §4.3(6)]`, async () => {
     const sender = openSender();
     const token = boundTo(key.thumbprint);
     const faulty = draft(key, token);
@@ -113,7 +113,7 @@ for (const alg of PROOF_ALGORITHMS) {
     });
   }
 
-  test(`ignores use, alg, key_ops, unknown members and members of other key types with ${alg} [docs/dpop.md]`, async () => {
+  test(`ignores use, alg, key_ops, unknown members and members of other key types in a key for ${alg} [docs/dpop.md]`, async () => {
     const members = {
       // Of other key types.
       ...{ crv: 'P-256', e: 'AQAB', n: 'AQ', y: 'AQ', ...key.jwk },
@@ -183,7 +183,7 @@ test('refuses the signature of another key [RFC 9449 §4.3(6)]', async () => {
   );
 });
 
-test('refuses another curve of the same type [RFC 7518 §3.4, RFC 8037 §3.1]', async () => {
+test('refuses a key on another curve of the same key type [RFC 7518 §3.4, RFC 8037 §3.1]', async () => {
   for (const [type, namedCurve, alg] of [
     ['ec', 'secp256k1', 'ES256'],
     ['ed448', '', 'EdDSA'],
@@ -342,7 +342,7 @@ for (const alg of ['PS256', 'RS256'] as const) {
   }
 }
 
-test('refuses a salt that is not as long as the digest with PS256 [RFC 7518 §3.5]', async () => {
+test('refuses a PS256 signature whose salt is not as long as the digest [RFC 7518 §3.5]', async () => {
   const token = boundTo(KEYS.PS256.thumbprint);
   const [head, payload] = sealProof(draft(KEYS.PS256, token)).split('.');
   for (const [saltLength, verdict] of [

@@ -268,7 +268,7 @@ const CLAIMS: [name: string, values: readonly unknown[], reason: string, clause:
 
 for (const [name, values, reason, clause] of CLAIMS) {
   for (const value of values) {
-    test(`refuses a proof whose ${name} is ${JSON.stringify(value)?.slice(0, 80)} [${clause}, E8]`, async () => {
+    test(`refuses a proof whose ${name} is ${JSON.stringify(value)?.replace(/x{80,}/, ({ length }) => `${length} x`)} [${clause}, E8]`, async () => {
       assert.equal(await verdictOn(inClaims(name, value)), reason);
     });
   }
@@ -320,7 +320,7 @@ for (const [offset, leeway] of [
     [NOW + leeway, 'accepted'],
     [NOW + leeway + 1, 'proof-too-new'],
   ] as const) {
-    test(`finds iat now${iat < NOW ? '' : '+'}${iat - NOW}, with offset ${offset} and leeway ${leeway}: ${verdict} [RFC 9449 §4.3(11), E12]`, async () => {
+    test(`gives the verdict ${verdict} on a proof whose iat is now${iat < NOW ? '' : '+'}${iat - NOW}, with offset ${offset} and leeway ${leeway} [RFC 9449 §4.3(11), E12]`, async () => {
       const rules = { dpopIatOffsetSeconds: offset, dpopIatLeewaySeconds: leeway };
       assert.equal(await verdictOn(inClaims('iat', iat), key, { rules }), verdict);
     });

@@ -202,7 +202,7 @@ for (const [kind, wrap] of [
   ['at once', (store: Recorder) => store],
   ['later', laterStore],
 ] as const) {
-  test(`accepts exactly one of fifty uses when the store replies ${kind} [RFC 9449 §11.1]`, async () => {
+  test(`accepts exactly one of fifty uses of a proof when the store replies ${kind} [RFC 9449 §11.1]`, async () => {
     const sender = openSender({ store: wrap(createReplayStore(330)) });
     const proof = sealProof(draft());
     const verdicts = await Promise.all(Array.from({ length: 50 }, () => verdictOf(sender, proof)));

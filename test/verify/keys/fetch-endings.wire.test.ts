@@ -76,27 +76,27 @@ const ANSWERS: [condition: string, response: string, outcome: Outcome][] = [
   ['sends no end to a body of chunks', CHUNKED, TIMEOUT],
   ['never ends its trailers', `${CHUNKED}a: b\r\n`, TIMEOUT],
   ['ends a body of chunks', `${CHUNKED}\r\n`, 'keys'],
-  ['has trailers [RFC 9112 §7.1.2]', `${CHUNKED}${field(3)}\r\n`, 'keys'],
+  ['sends trailers [RFC 9112 §7.1.2]', `${CHUNKED}${field(3)}\r\n`, 'keys'],
   ['floods with trailers', `${CHUNKED}${field(100_000)}`, CUT],
   ['floods with chunk extensions', CHUNKED.replace('b\r\n', `b;${'x'.repeat(100_000)}\r\n`), CUT],
-  ['has a chunk without a length', CHUNKED.replace('b\r\n', 'x\r\n'), CUT],
+  ['sends a chunk without a length', CHUNKED.replace('b\r\n', 'x\r\n'), CUT],
   [
     'floods with fields',
     `HTTP/1.1 200 OK\r\n${field(100_000)}`,
     ['connection-failed', 'HPE_HEADER_OVERFLOW'],
   ],
   [
-    'has a body framed in two ways [RFC 9112 §6.3]',
+    'sends a body framed in two ways [RFC 9112 §6.3]',
     CHUNKED.replace('OK\r\n', 'OK\r\nContent-Length: 11\r\n'),
     ['connection-failed', 'HPE_INVALID_TRANSFER_ENCODING'],
   ],
-  ['is no HTTP', '{"keys":[]}', ['connection-failed', 'HPE_INVALID_CONSTANT']],
+  ['does not speak HTTP', '{"keys":[]}', ['connection-failed', 'HPE_INVALID_CONSTANT']],
   [
-    'has a body where its status allows none',
+    'sends a body where the status allows none',
     'HTTP/1.1 204 No Content\r\n\r\n{"keys":[]}',
     ['status-refused', '204'],
   ],
-  ['has status 0', UNFRAMED.replace('200', '000'), ['status-refused', '0']],
+  ['answers with status 0', UNFRAMED.replace('200', '000'), ['status-refused', '0']],
 ];
 
 for (const [condition, response, outcome] of ANSWERS) {
@@ -113,7 +113,7 @@ type Ending = (secure: TLSSocket, socket: Socket) => void;
 
 const ENDINGS: Record<string, Ending> = {
   'is closed': (secure) => secure.end(),
-  'is closed without a word of TLS [RFC 8446 §6.1]': (_, socket) => socket.end(),
+  'is closed without close_notify [RFC 8446 §6.1]': (_, socket) => socket.end(),
   'is reset': (_, socket) => socket.resetAndDestroy(),
 };
 
@@ -180,12 +180,8 @@ for (const [where, handle] of Object.entries(STALLS)) {
 const GREETINGS: [condition: string, handle: (socket: Socket) => void, outcome: Outcome][] = [
   ['closes at once', (socket) => socket.end().resume(), CUT],
   ['resets at once', (socket) => socket.resetAndDestroy(), CUT],
-  ['closes after the first word of TLS', (socket) => socket.once('data', () => socket.end()), CUT],
-  [
-    'resets after the first word of TLS',
-    (socket) => socket.once('data', () => socket.resetAndDestroy()),
-    CUT,
-  ],
+  ['closes after the ClientHello', (socket) => socket.once('data', () => socket.end()), CUT],
+  ['resets after the ClientHello', (socket) => socket.once('data', () => socket.resetAndDestroy()), CUT],
   [
     'sends close_notify instead of a greeting',
     (socket) => socket.once('data', () => socket.write(Buffer.from('15030300020100', 'hex'))),

@@ -182,7 +182,7 @@ const mockLookup = (context: TestContext, error: Error | undefined) =>
 const LOOKUPS: [condition: string, error: Error | undefined, outcome: [FetchErrorReason, string]][] = [
   ['does not exist', Object.assign(new Error(), { code: 'ENOTFOUND' }), ['connection-failed', 'ENOTFOUND']],
   [
-    'cannot be asked for',
+    'cannot be looked up for now',
     Object.assign(new Error(), { code: 'EAI_AGAIN' }),
     ['connection-failed', 'EAI_AGAIN'],
   ],

@@ -121,16 +121,16 @@ for (const [condition, change] of ISSUERS) {
 }
 
 const ADDRESSES: [condition: string, address: (plain: string) => unknown][] = [
-  ['without an address', () => undefined],
-  ['with an address that is plain http', (plain) => plain],
-  ['with an address of another scheme', () => 'file:///etc/passwd'],
-  ['with an address of a scheme that only begins like https', () => 'httpsx://localhost/'],
-  ['with an address that is plain http and holds one of https', (plain) => `${plain}?https://localhost/`],
-  ['with an address of https without a host', () => 'https://'],
-  ['with an address that is data', () => 'data:application/json,{"keys":[]}'],
-  ['with an address that is relative', () => '/.well-known/jwks.json'],
-  ['with an address that is empty', () => ''],
-  ['with addresses in an array', () => [keySetOf(provider)]],
+  ['without jwks_uri', () => undefined],
+  ['whose jwks_uri is plain http', (plain) => plain],
+  ['whose jwks_uri has another scheme', () => 'file:///etc/passwd'],
+  ['whose jwks_uri has a scheme that only begins like https', () => 'httpsx://localhost/'],
+  ['whose jwks_uri is plain http with an https URL in its query', (plain) => `${plain}?https://localhost/`],
+  ['whose jwks_uri is https without a host', () => 'https://'],
+  ['whose jwks_uri is a data URL', () => 'data:application/json,{"keys":[]}'],
+  ['whose jwks_uri is relative', () => '/.well-known/jwks.json'],
+  ['whose jwks_uri is empty', () => ''],
+  ['whose jwks_uri is an array', () => [keySetOf(provider)]],
 ];
 
 for (const [condition, address] of ADDRESSES) {

@@ -19,7 +19,7 @@ function retryAfter(fixture: KeySetFixture, kid?: string): number {
   return Number(refusal.headers?.[1]);
 }
 
-test('changes nothing when a refresh fails [F2]', async () => {
+test('keeps the keys held when a refresh fails [F2]', async () => {
   const fixture = await aged(10 * MINUTE);
   await failTimes(fixture, 3);
   assert.deepEqual(
@@ -36,11 +36,11 @@ const revoked = () => {
 
 for (const [condition, failure, bug] of [
   ['an error of another kind', new TypeError('secret'), { error: 'TypeError', frames: true }],
-  ['no error', 'secret', { error: 'string', frames: false }],
-  ['nothing', undefined, { error: 'undefined', frames: false }],
+  ['a string', 'secret', { error: 'string', frames: false }],
+  ['undefined', undefined, { error: 'undefined', frames: false }],
   ['an unreadable value', revoked(), { error: undefined, frames: false }],
 ] as const) {
-  test(`logs a fetch that rejects with ${condition} like any bug, without its text [docs/keys.md]`, async () => {
+  test(`logs a fetch that rejects with ${condition} as it logs any bug, without its text [docs/keys.md]`, async () => {
     const fixture = await aged(20 * SECOND);
     await fixture.failWith(failure);
     assert.equal(fixture.outcome('a'), 'found');
@@ -72,7 +72,7 @@ for (const [condition, prepare] of [
   ['none were ever held', async () => new KeySetFixture()],
   ['those held are too old', () => aged(HOUR)],
 ] as const) {
-  test(`fetches keys for a request, when ${condition}, only once 5 seconds have passed since the last fetch ended [§7]`, async () => {
+  test(`fetches keys for a request when ${condition}, but not within 5 seconds after the last fetch ended [§7]`, async () => {
     const fixture = await prepare();
     await failTimes(fixture, 5);
     void fixture.keys.refresh();

@@ -45,7 +45,7 @@ test('accepts a new key at first sight while the first fetch of all, begun befor
   assert.deepEqual([await request, fixture.fetches], ['found', 2]);
 });
 
-test('accepts a new key at first sight while a fetch that a lack of keys caused, begun before the rotation, is under way', async () => {
+test('accepts a new key at first sight while a fetch for lack of keys, begun before the rotation, is under way', async () => {
   const fixture = new KeySetFixture();
   await fixture.fail();
   // After the fourth error, the next retry is over five seconds away.
@@ -185,7 +185,7 @@ test('counts requests that wait for a second fetch among the same 1,000', async 
 
 const FAILING: [condition: string, prepare: () => Promise<KeySetFixture>, kid: string | undefined][] = [
   ['no keys are held', async () => new KeySetFixture(), 'a'],
-  ['no keys are held and it names none', async () => new KeySetFixture(), undefined],
+  ['no keys are held and the request names none', async () => new KeySetFixture(), undefined],
   ['its kid is unknown', aged, 'b'],
   ['the keys are too old', () => aged(HOUR), 'a'],
 ];

@@ -38,12 +38,12 @@ test('leaves an empty signature to the signature check', () => {
 });
 
 const wrongParts: readonly [string, string][] = [
-  ['nothing', ''],
+  ['an empty string', ''],
   ['one part', HEADER_PART],
   ['two parts', `${HEADER_PART}.${PAYLOAD_PART}`],
   ['four parts', `${GOOD}.`],
   ['four full parts', `${GOOD}.${SIGNATURE_PART}`],
-  ['a leading full stop', `.${GOOD}`],
+  ['three parts after a full stop', `.${GOOD}`],
   ['five parts, as a JWE has', `${GOOD}..`],
   [
     'a JWE with p2c and zip',
@@ -55,11 +55,11 @@ const wrongParts: readonly [string, string][] = [
     'a JWS in flattened JSON serialization',
     JSON.stringify({ protected: HEADER_PART, payload: PAYLOAD_PART, signature: SIGNATURE_PART }),
   ],
-  ['another separator', GOOD.replaceAll('.', ',')],
+  ['three parts separated by commas', GOOD.replaceAll('.', ',')],
 ];
 
 for (const [what, text] of wrongParts) {
-  test(`refuses a token that is ${what} [RFC 7515 §5.2(1), RFC 7519 §7.2, B7, B8, C2]`, async () =>
+  test(`refuses ${what} as a token [RFC 7515 §5.2(1), RFC 7519 §7.2, B7, B8, C2]`, async () =>
     assert.equal(await verdict(text), 'token-malformed'));
 }
 
@@ -69,7 +69,7 @@ const payloadText = JSON.stringify(CLAIMS).padEnd(Math.ceil(JSON.stringify(CLAIM
 const header = encode(headerText);
 const payload = encode(payloadText);
 
-test('accepts the token that the misspellings are made from', async () => {
+test('accepts the token without any misspelling', async () => {
   assert.equal(await verdict(sealed(header, payload)), 'accepted');
 });
 
@@ -154,7 +154,7 @@ test('uses the last of two header members alg [RFC 7515 §4, C5]', async () => {
   );
 });
 
-test('finds no member under __proto__ [C7]', async () => {
+test('takes no header member or claim from an object under __proto__ [C7]', async () => {
   const inheriting = JSON.stringify({ ...HEADER, alg: undefined }).replace(
     '{',
     '{"__proto__":{"alg":"RS256"},',

@@ -134,11 +134,11 @@ const STRANGERS: readonly (readonly [what: string, iss: unknown])[] = [
   ['a list with an issuer in it', [PARTNER]],
   ['a number', 1],
   ['null', null],
-  ['nothing', undefined],
+  ['absent', undefined],
 ];
 
 for (const [what, iss] of STRANGERS) {
-  test(`refuses a token that claims ${what} before it looks for a key, and fetches nothing [RFC 7519 §4.1.1, D2, D4]`, async () => {
+  test(`refuses a token whose iss is ${what} before it looks for a key, and fetches nothing [RFC 7519 §4.1.1, D2, D4]`, async () => {
     const { verdictOf, fetches } = await open();
     for (const header of [{}, { kid: 'unknown' }, { kid: undefined }]) {
       assert.equal(await verdictOf(issue({ iss }, header)), 'issuer-mismatch');
@@ -165,7 +165,7 @@ const DEMANDS: readonly (readonly [what: string, rules: Partial<Issuer>, reason:
 ];
 
 for (const [what, rules, reason] of DEMANDS) {
-  test(`demands ${what} only of the tokens of the issuer that demands it`, async () => {
+  test(`demands ${what} only of the tokens of the issuer whose settings demand it`, async () => {
     const { verdictOf } = await open({ rules });
     assert.equal(await verdictOf(issue()), 'idp');
     assert.equal(await verdictOf(partners()), reason);

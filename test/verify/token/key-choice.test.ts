@@ -114,48 +114,48 @@ const okp = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
 
 /** Keys that must be skipped. But for the fault in its label, each could verify the issuer's tokens. */
 const unusable: Readonly<Record<string, unknown>> = {
-  'of another type': published({ kty: 'oct' }),
+  'a key of another type': published({ kty: 'oct' }),
   'an EC key': { ...curve, kid: signingKey.kid },
   'an OKP key': { ...okp, kid: signingKey.kid },
   'a secret': { kty: 'oct', k: 'c2VjcmV0', kid: signingKey.kid },
-  'without type': published({ kty: undefined }),
-  'for encryption': published({ use: 'enc' }),
-  'of a use that is not text': published({ use: ['sig'] }),
-  'of null use': published({ use: null }),
-  'for other operations': published({ key_ops: ['sign', 'encrypt'] }),
-  'for no operation': published({ key_ops: [] }),
-  'with operations as a string': published({ key_ops: 'verify' }),
-  'with null operations': published({ key_ops: null }),
-  'for RS512': published({ alg: 'RS512' }),
-  'of null algorithm': published({ alg: null }),
-  'of an algorithm in lower case': published({ alg: 'rs256' }),
-  'with a number as kid': published({ kid: 7 }),
-  'without modulus': published({ n: undefined }),
-  'without exponent': published({ e: undefined }),
-  'with a number as modulus': published({ n: 7 }),
-  'with an empty modulus': published({ n: '' }),
-  'with padding in its modulus': published({ n: `${own.n}=` }),
-  'with a leading zero in its modulus': published({ n: paddedModulus }),
-  'with an even modulus': published({
+  'a key without type': published({ kty: undefined }),
+  'a key for encryption': published({ use: 'enc' }),
+  'a key whose use is not a string': published({ use: ['sig'] }),
+  'a key whose use is null': published({ use: null }),
+  'a key for other operations': published({ key_ops: ['sign', 'encrypt'] }),
+  'a key for no operation': published({ key_ops: [] }),
+  'a key with its operations as a string': published({ key_ops: 'verify' }),
+  'a key whose operations are null': published({ key_ops: null }),
+  'a key for RS512': published({ alg: 'RS512' }),
+  'a key whose algorithm is null': published({ alg: null }),
+  'a key with its algorithm in lower case': published({ alg: 'rs256' }),
+  'a key with a number as kid': published({ kid: 7 }),
+  'a key without modulus': published({ n: undefined }),
+  'a key without exponent': published({ e: undefined }),
+  'a key with a number as modulus': published({ n: 7 }),
+  'a key with an empty modulus': published({ n: '' }),
+  'a key with padding in its modulus': published({ n: `${own.n}=` }),
+  'a key with a leading zero in its modulus': published({ n: paddedModulus }),
+  'a key with an even modulus': published({
     n: Buffer.concat([Buffer.alloc(255, 0xff), Buffer.from([0xfe])]).toString('base64url'),
   }),
-  'of 2047 bits': published({ n: bytes(256, 0x7f) }),
-  'of 8193 bits': published({ n: bytes(1025, 0x01) }),
-  'of 32768 bits': published({ n: bytes(4096) }),
-  'with the exponent 1': published({ e: 'AQ' }),
-  'with an even exponent': published({ e: 'Ag' }),
-  'with the exponent 0': published({ e: 'AA' }),
-  'with its private part': { ...signingKey.privateKey.export({ format: 'jwk' }), kid: signingKey.kid },
-  'with a private member': published({ d: 'AQ' }),
-  'with a private member that is null': published({ qi: null }),
+  'a key of 2047 bits': published({ n: bytes(256, 0x7f) }),
+  'a key of 8193 bits': published({ n: bytes(1025, 0x01) }),
+  'a key of 32768 bits': published({ n: bytes(4096) }),
+  'a key with the exponent 1': published({ e: 'AQ' }),
+  'a key with an even exponent': published({ e: 'Ag' }),
+  'a key with the exponent 0': published({ e: 'AA' }),
+  'a private key': { ...signingKey.privateKey.export({ format: 'jwk' }), kid: signingKey.kid },
+  'a key with a private member': published({ d: 'AQ' }),
+  'a key with a private member that is null': published({ qi: null }),
   null: null,
   'an array': [own],
-  text: JSON.stringify(own),
-  empty: {},
+  'a string': JSON.stringify(own),
+  'an empty object': {},
 };
 
 for (const [what, key] of Object.entries(unusable)) {
-  test(`skips a key that is ${what} and keeps the usable one [docs/tokens.md, A6]`, async () => {
+  test(`skips ${what} and keeps the usable key [docs/tokens.md, A6]`, async () => {
     const jwks = [key, published({ kid: 'usable' }, foreign)];
     assert.equal(await verdict(issue({}, { kid: 'usable' }, foreignKey.privateKey), { jwks }), 'accepted');
     assert.equal(
@@ -175,7 +175,7 @@ const usable: Readonly<Record<string, Members>> = {
 };
 
 for (const [what, members] of Object.entries(usable)) {
-  test(`uses a key that is ${what} [RFC 7517 §4]`, async () => {
+  test(`uses a key ${what} [RFC 7517 §4]`, async () => {
     assert.equal(await verdict(GOOD, { jwks: [published(members)] }), 'accepted');
   });
 }

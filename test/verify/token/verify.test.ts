@@ -46,7 +46,7 @@ test('caches a token that is used again, for as long as it is used', async () =>
   for (let use = 1; use <= 3; use += 1) assert.ok(same(verify, a, first));
 });
 
-test('caches nothing without room for it', async () => {
+test('caches nothing when its capacity is 0', async () => {
   const verify = await openVerifier(0);
   assert.ok(!same(verify, a, remember(verify, a, at)));
 });
