@@ -60,11 +60,12 @@ test('the gate admits a caller who passes, and leaves the response to the host',
   assert.equal(response.headers.get('cache-control'), null);
 });
 
-test('the gate answers a refused caller with every challenge, and replaces the Cache-Control that the host has set', async (t) => {
+test('the gate answers a refused caller with every challenge, and replaces the fields of its reply that the host has set', async (t) => {
   const gate = await openGate({ dpopMode: 'ALLOWED' });
   const url = await serve(t, async (request, response) => {
     response.setHeader('X-Powered-By', 'the host');
     response.setHeader('Cache-Control', 'public');
+    response.setHeader('WWW-Authenticate', 'Basic');
     await gate.admit(request, response, access);
   });
   const refused = await fetch(url);

@@ -98,7 +98,7 @@ check('a guard of a string claim', claimEquals('org', 'a1'), {
 });
 
 check('a guard of a number claim', claimEquals('level', 1), {
-  held: [{ level: 1 }, { level: 1.0 }],
+  held: [{ level: 1 }],
   missing: [{}, { level: '1' }, { level: true }, { level: [1] }, { level: 2 }, { level: 0 }, { level: null }],
 });
 
