@@ -5,7 +5,7 @@ import { WORD, type Guard, type OneOrMore } from './guards.ts';
 import { isListOf } from '../verify/base/encoding.ts';
 import { refuse } from '../verify/base/refusal.ts';
 
-/** At least one. */
+/** Needs at least one member. */
 export interface LoginDemands {
   /** Values of the claim `acr`, preferred first. */
   readonly acr?: OneOrMore;

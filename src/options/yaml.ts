@@ -21,7 +21,7 @@ const NUMBER = /^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|0o[0-7]+|0
 
 const NO_MAP = 'the indentation fits no map; a value must end on the line where it begins';
 
-const NO_PAIR = 'no "key: value", a quoted text that does not end on its line, or a list item out of place';
+const NO_PAIR = 'a missing "key: value", a quote not closed on its line, or a list item out of place';
 
 /** A key with its value on the lines below, or the root of the document. */
 interface Key {
@@ -95,7 +95,7 @@ function readValue(after: string, source: string): RawValue {
     VALUE.exec(after) ??
     throwAt(
       source,
-      'a text or list that does not end on its line, an unknown escape, or something after the value',
+      'a quote or list not closed on its line, an unknown escape, or something after the value',
     );
   if (!text.startsWith('[')) return readScalar(text, source);
 
@@ -107,7 +107,7 @@ function readValue(after: string, source: string): RawValue {
 function readScalar(text: string, source: string): Scalar {
   if (text.startsWith('"')) return String(JSON.parse(text));
   if (text.startsWith("'")) return text.slice(1, -1).replaceAll("''", "'");
-  if (OTHER.test(text)) throwAt(source, 'a list item without a key, or YAML that is not supported; quote it');
+  if (OTHER.test(text)) throwAt(source, 'a list item on the line of its key, or unsupported YAML; quote it');
   if (/^(null|Null|NULL|~|)$/.test(text)) return null;
   if (/^(true|True|TRUE|false|False|FALSE)$/.test(text)) return text.toLowerCase() === 'true';
   return NUMBER.test(text) ? Number(text) : text;

@@ -8,10 +8,10 @@ const text = (source: string) => JSON.stringify(source);
 
 const LONG = 'k'.repeat(1001);
 // Loose patterns, since wording may change; the line is promised.
-const FORM = /that is not supported|list/;
-const KEY = /not text; quote|key: value|1000 characters|that is not supported/;
+const FORM = /unsupported|list/;
+const KEY = /not text; quote|key: value|1000 characters|unsupported/;
 const DIRECTIVE = /a directive/;
-const UNFINISHED = /does not end on its line/;
+const UNFINISHED = /not closed on its line/;
 const STRAY = /list item/;
 const TWICE = /is already set; remove one/;
 const PLACE = /indentation|list item/;
@@ -119,7 +119,7 @@ const FAULTS: readonly (readonly [what: string, source: string, line: number, re
   ['a key between two maps', 'a:\n    b: 1\n  c: 2', 3, PLACE],
   ['a key left of the document', '  a: 1\n b: 2', 2, PLACE],
   ['a plain scalar of several lines', 'a: x\n  y\nb: 1', 2, PLACE],
-  ['a plain scalar that begins on the next line', 'a:\n  x\nb: 1', 2, /no "key: value"/],
+  ['a plain scalar that begins on the next line', 'a:\n  x\nb: 1', 2, /missing "key: value"/],
   ['a list item of several lines', 'a:\n  - x\n    y', 3, PLACE],
   ['a list in a list', 'a:\n  - x\n  - [y]', 3, FORM],
   ['a flow list in a flow list', 'z: 0\na: [[b]]', 2, FORM],
@@ -265,18 +265,15 @@ for (const [what, source, line, reason] of FAULTS) {
 
 /** A document, and the problem of its second line. */
 const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
-  ['z: 0\na', 'no "key: value", a quoted text that does not end on its line, or a list item out of place'],
+  ['z: 0\na', 'a missing "key: value", a quote not closed on its line, or a list item out of place'],
   ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote it'],
   ['z: 0\nz: 1', 'a key that is already set; remove one of the two'],
   ['z:\n- []', 'a list inside a list'],
   ['z: 0\n  y: 1', 'the indentation fits no map; a value must end on the line where it begins'],
   ['z: 0\na:\t1', 'a tab or another character that is not supported; use spaces'],
   ['z: 0\n---', 'a directive or a second document; remove it'],
-  [
-    'z: 0\na: "',
-    'a text or list that does not end on its line, an unknown escape, or something after the value',
-  ],
-  ['z: 0\na: &b 1', 'a list item without a key, or YAML that is not supported; quote it'],
+  ['z: 0\na: "', 'a quote or list not closed on its line, an unknown escape, or something after the value'],
+  ['z: 0\na: &b 1', 'a list item on the line of its key, or unsupported YAML; quote it'],
 ];
 
 for (const [source, fault] of WORDINGS) {

@@ -36,7 +36,7 @@ const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a
 # TYPE gatehouse_replay_entries gauge
 # HELP gatehouse_replay_store_up Whether the shared replay store responds.
 # TYPE gatehouse_replay_store_up gauge
-# HELP gatehouse_info What runs.
+# HELP gatehouse_info Version and profile.
 # TYPE gatehouse_info gauge
 # HELP process_start_time_seconds Start of the process, since the epoch.
 # TYPE process_start_time_seconds gauge

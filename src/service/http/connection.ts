@@ -93,7 +93,7 @@ export class Connection {
   }
 
   /**
-   * For a drain: the last response closes the connection; if it has begun, the one after it does (RFC 9112
+   * For a drain: the newest response closes the connection or, if it has begun, the next one does (RFC 9112
    * §9.6).
    */
   finishUp() {

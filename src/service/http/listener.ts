@@ -145,7 +145,7 @@ export function createListener(responder: Responder, clock: Clock) {
       let outcome: 'drained' | 'deadline' = 'drained';
       isStopping = true;
       finishUp();
-      // A sweep now would destroy idle connections.
+      // A sweep now could cut off a request that is on its way.
       cancelSweep();
       cancelSweep = clock.after(SWEEP_MILLIS, sweep);
 

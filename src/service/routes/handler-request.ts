@@ -65,7 +65,7 @@ export class HandlerRequest<Admitted = unknown> {
     return this.#headers;
   }
 
-  /** For the handler's own requests: the caller's, if well-formed (W3C Trace Context §3.2). */
+  /** The client's, if well-formed, for the handler's own requests (W3C Trace Context §3.2). */
   get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
   }

@@ -59,7 +59,7 @@ export function routeProblems({ access, query, body, handler }: Route, isPolicy:
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
 function requireAccess(owner: string, access: unknown) {
-  if (!isAccess(access)) throw new TypeError(`${owner}: has no access, such as open or needs()`);
+  if (!isAccess(access)) throw new TypeError(`${owner}: needs an access, such as authenticated or needs()`);
 }
 
 /**
@@ -75,7 +75,7 @@ const rules = new WeakSet<object>();
 export const isRule = (rule: unknown) => rules.has(Object(rule));
 
 /**
- * Adds an access to each path under a prefix, with or without a route, except the service's own. Other
+ * Demands an access at each path under a prefix, with or without a route, except the service's own. Other
  * rules and the route's own access still apply. Throws a `TypeError` for anything but a prefix and an access.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
@@ -156,9 +156,7 @@ function routeMaker(method: Method) {
     const owner = `${method} ${pattern}`;
     requireAccess(owner, access);
     if (handler === undefined || known.length < rest.length) {
-      throw new TypeError(
-        `${owner}: takes query(), json() unless it is for GET, and a handler; nothing else`,
-      );
+      throw new TypeError(`${owner}: takes only a handler and, before it, query() and json() (not for GET)`);
     }
 
     return { method, pattern, access, query, body, handler };

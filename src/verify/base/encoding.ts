@@ -48,7 +48,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
 export const isTextArray = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.findIndex((member) => typeof member !== 'string') < 0;
 
-/** At least one text, each matching the pattern. */
+/** A non-empty list of strings that all match. */
 export const isListOf = (pattern: RegExp, value: unknown) =>
   isTextArray(value) && value.length > 0 && value.every((text) => pattern.test(text));
 

@@ -66,8 +66,8 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (typeof jws === 'string') return refuse(jws);
 
-    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. A single issuer is always selected:
-    // a wrong `iss` is then refused after the signature.
+    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. If there is only one issuer, it is
+    // selected: a wrong `iss` is refused after the signature.
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;

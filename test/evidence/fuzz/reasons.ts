@@ -56,12 +56,12 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   yaml: Object.fromEntries(
     [
-      'no "key: value", a quoted text that does not end on its line, or a list item out of place',
+      'a missing "key: value", a quote not closed on its line, or a list item out of place',
       'a directive or a second document; remove it',
       'a key that is not text of at most 1000 characters; quote it',
       'a tab or another character that is not supported; use spaces',
-      'a list item without a key, or YAML that is not supported; quote it',
-      'a text or list that does not end on its line, an unknown escape, or something after the value',
+      'a list item on the line of its key, or unsupported YAML; quote it',
+      'a quote or list not closed on its line, an unknown escape, or something after the value',
       'a list inside a list',
       'the indentation fits no map; a value must end on the line where it begins',
       'a key that is already set; remove one of the two',

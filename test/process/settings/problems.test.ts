@@ -140,7 +140,7 @@ test('reports the problems of every source when the YAML is invalid, and reads t
     problems.map((problem) => problem.replace(/\/\S+\//g, '')),
     [
       '.env, line 2: is neither NAME=value in visible characters, nor a comment, nor empty; correct it, and quote a #',
-      'application.yml, line 1: no "key: value", a quoted text that does not end on its line, or a list item out of place',
+      'application.yml, line 1: a missing "key: value", a quote not closed on its line, or a list item out of place',
       'PORT (environment): must be a whole number from 0 to 65535',
       'LOG_LEVEL (.env, line 4): must be one of silent, error, warn, info, debug',
     ],

@@ -118,7 +118,7 @@ test('no route admits a look-alike of a caller', () => {
 });
 
 const wrongParts = (route: string) =>
-  new TypeError(`${route}: takes query(), json() unless it is for GET, and a handler; nothing else`);
+  new TypeError(`${route}: takes only a handler and, before it, query() and json() (not for GET)`);
 
 test('a route with unknown parts, or without a handler, throws', () => {
   const schema = schemaOf((value) => ({ value }));
@@ -144,7 +144,8 @@ test('a route for GET that accepts a body throws [RFC 9110 §9.3.1]', () => {
   assert.throws(() => make('/x', open, json(), never), wrongParts('GET /x'));
 });
 
-const withoutAccess = (owner: string) => new TypeError(`${owner}: has no access, such as open or needs()`);
+const withoutAccess = (owner: string) =>
+  new TypeError(`${owner}: needs an access, such as authenticated or needs()`);
 
 test('a route or rule without an access, or with a guard in its place, throws, and names its method and path', () => {
   const rule = under as (...parts: unknown[]) => PrefixRule;
