@@ -73,6 +73,32 @@ test(
   },
 );
 
+test(
+  "responds with 503, and leaves no rejection unhandled, when a fetchKeys of one's own throws",
+  BOUNDED,
+  async (t) => {
+    const deadline = new AbortController();
+    t.mock.method(AbortSignal, 'timeout', () => deadline.signal);
+    const unhandled = t.mock.fn();
+    process.on('unhandledRejection', unhandled);
+    t.after(() => process.off('unhandledRejection', unhandled));
+    const issuer = createTestIssuer();
+
+    const fetchKeys = () => {
+      throw new Error('no keys');
+    };
+
+    const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { fetchKeys });
+    t.after(gate.close);
+    const request = requestWith('Authorization', `Bearer ${issuer.token()}`);
+    assert.equal((await gate.check(request, authenticated)).refusal?.status, 503);
+
+    deadline.abort();
+    await new Promise(setImmediate);
+    assert.equal(unhandled.mock.callCount(), 0);
+  },
+);
+
 /** Writes the name of each option that is loaded to standard error. */
 const HOOKS = `
   import { writeSync } from 'node:fs';

@@ -41,7 +41,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       else if (!isGone(request, response)) hangUp(response);
       if (response.headersSent) status = response.statusCode;
     } catch (refused) {
-      // A handler may have transferred the reply's ArrayBuffer. The turn's other responses go on.
+      // Should Node refuse the reply, the turn's other responses go on.
       written = replies.settle({ known: settled.known, refused }, request);
       hangUp(response);
     }

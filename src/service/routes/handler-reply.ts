@@ -69,7 +69,9 @@ export function fail(status: number, error: string, message: string): HandlerRep
 function makeReply(status: number, body?: object, headers?: Headers) {
   checkStatus(status, body !== undefined);
   const isJson = body !== undefined && !(body instanceof Uint8Array);
-  const content = isJson ? jsonText(body) : (body ?? '');
+  // Copied: a handler may reuse or transfer its bytes before they are written.
+  const bytes = body instanceof Uint8Array ? Buffer.from(body) : '';
+  const content = isJson ? jsonText(body) : bytes;
   const fields = fieldsOf(isJson, headers);
   if (body !== undefined && !fields.has('content-type')) throw new UsageError('bytes need a Content-Type');
 

@@ -74,11 +74,13 @@ export function createKeyFetcher(
 export function withDeadline(fetch: (signal: AbortSignal) => Promise<JsonObject>, timeoutMillis = 5_000) {
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
+    // First: if it throws, nobody would handle the deadline.
+    const fetched = fetch(signal);
 
     const deadline = new Promise<never>((_, reject) => {
       signal.addEventListener('abort', () => reject(new FetchError('timeout')));
     });
-    return Promise.race([deadline, fetch(signal)]);
+    return Promise.race([deadline, fetched]);
   };
 }
 

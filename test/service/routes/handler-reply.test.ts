@@ -37,10 +37,11 @@ test('reply without a body has no type, and has a length unless content is impos
   for (const status of [204, 304]) assert.deepEqual(fieldsOf(reply(status)), ALWAYS);
 });
 
-test('reply sends bytes with the given type', () => {
+test('reply sends a copy of the bytes, with the given type', () => {
   const bytes = Uint8Array.of(1, 2, 255);
   const made = reply(200, bytes, { 'content-TYPE': 'image/png' });
-  assert.equal(made.reply.content, bytes);
+  bytes.fill(0);
+  assert.deepEqual(made.reply.content, Buffer.of(1, 2, 255));
   assert.deepEqual(fieldsOf(made), { ...ALWAYS, 'content-type': 'image/png', 'content-length': '3' });
   assert.throws(() => reply(200, bytes), { name: 'TypeError', message: 'bytes need a Content-Type' });
 });

@@ -41,12 +41,18 @@ function note(request: RouteRequest<unknown, unknown, unknown, unknown>): object
   return {};
 }
 
-/** A reply whose bytes are detached before it is written. */
+/** A reply whose bytes are transferred before it is written. */
 function givenAway() {
-  const bytes = new Uint8Array(8);
+  const bytes = Uint8Array.of(1, 2, 3);
   const made = reply(200, bytes, { 'Content-Type': 'image/png' });
   structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
   return made;
+}
+
+/** A reply that Node refuses to write. */
+function spoilt() {
+  const made = reply(200, {});
+  return Object.assign(made, { reply: { ...made.reply, status: 99 } });
 }
 
 const ALL = schemaOf((value) => ({ value: { all: value } }));
@@ -60,6 +66,7 @@ before(async () => {
       post('/note/{other}', authenticated, query(ALL), json(ALL), note),
       put('/note/{name}', open, note),
       get('/given-away', open, givenAway),
+      get('/spoilt', open, spoilt),
       get('/text', open, () => 'text' as never),
       get('/null', open, () => null as never),
       get('/date', open, () => new Date() as never),
@@ -356,7 +363,7 @@ describe('the response of a handler', { timeout: 30_000 }, () => {
 
 test('a reply that cannot be written ends its connection, and loses no other response of its turn', async () => {
   const request = Buffer.from('GET /note/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-  const lost = Buffer.from('GET /given-away HTTP/1.1\r\nHost: a\r\n\r\n');
+  const lost = Buffer.from('GET /spoilt HTTP/1.1\r\nHost: a\r\n\r\n');
   const before = service.logs.length;
   const sent = [lost, request, lost, request].map((bytes) => exchange(service.port, bytes));
   const received = await Promise.all(sent);
@@ -366,7 +373,19 @@ test('a reply that cannot be written ends its connection, and loses no other res
   );
   // The author of the handler gets the line.
   const told = service.logs.slice(before).map(({ message, route }) => [message, route]);
-  assert.deepEqual(told, Array(2).fill(['request failed', '/given-away']));
+  assert.deepEqual(told, Array(2).fill(['request failed', '/spoilt']));
+});
+
+test('a reply sends the bytes that it was made with, even if its handler transfers them before they are written', async () => {
+  const request = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
+  // The second response waits for the first one.
+  const both = request('/nothing-later') + request('/given-away', 'Connection: close\r\n');
+  const responses = responsesIn(await exchange(service.port, Buffer.from(both)));
+  assert.deepEqual(
+    responses.map(({ status }) => status),
+    [500, 200],
+  );
+  assert.equal(responses[1]?.text, '\x01\x02\x03');
 });
 
 test('a thrown value that throws when read becomes a 500 with a log line', async () => {
