@@ -90,7 +90,7 @@ function readText(path: string, isDemanded: boolean) {
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; convert it');
 }
 
-const codeOf = (error: unknown) => (error instanceof Error && 'code' in error ? error.code : undefined);
+const codeOf = (error: unknown): unknown => Object(error).code;
 
 function describeError(error: unknown, path: string) {
   if (error instanceof SettingProblem) return error.message;
