@@ -14,10 +14,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_800,
-  createService: 29_500,
-  server: 33_800,
-  'all of src': 49_300,
+  createGate: 22_850,
+  createService: 29_550,
+  server: 33_900,
+  'all of src': 49_350,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */

@@ -53,6 +53,21 @@ for (const { file, name, isType } of [...NAMES, ...TESTING]) {
   });
 }
 
+test('the entry point of the gate exports every guard and access that the package exports', async () => {
+  const [door, all, guards, access] = await Promise.all([
+    import('../src/gate.ts'),
+    import('../src/gatehouse.ts'),
+    import('../src/gate/guards.ts'),
+    import('../src/gate/access.ts'),
+  ]);
+  const names = Object.keys(all).filter((name) => name in guards || name in access);
+  assert.ok(names.includes('claimEquals') && names.includes('open'));
+  assert.deepEqual(
+    names.filter((name) => !(name in door)),
+    [],
+  );
+});
+
 test('the entry point of the gate exports only what the package exports, by the same names', () => {
   const statements = (door: string): readonly string[] => read(door).match(/\bfrom '\.\/.*';/g) ?? [];
   const all = statements('src/gatehouse.ts');

@@ -16,7 +16,7 @@ import { traceparentOf } from './traceparent.ts';
 
 const SUMMARY_MILLIS = 60_000;
 
-export interface Meter {
+interface Meter {
   readonly count: Count;
   requestBegan(): void;
   /** No `method` if the bytes were not a request. */

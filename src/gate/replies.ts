@@ -15,7 +15,7 @@ export type Observe = (arrival: Arrival, settled: Settled, status: number | null
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
 export type NameScopes = (refusal: Refusal, known: Known) => Refusal;
 
-export interface ReplyOptions extends ChallengeOptions {
+interface ReplyOptions extends ChallengeOptions {
   readonly nameScopes?: NameScopes | undefined;
 }
 

@@ -16,7 +16,7 @@ import type { Caller } from '../../verify/caller.ts';
 import type { Exchange } from './exchange.ts';
 import { checkMessage } from './message.ts';
 
-export interface PipelineOptions {
+interface PipelineOptions {
   readonly clock: Clock;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;

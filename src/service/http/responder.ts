@@ -52,7 +52,7 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
   function work(exchange: Exchange): MaybePromise<Settled> {
     const { request, response } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response.
-    if (isGone(request, response) || isEnding(request.socket)) return NOTHING;
+    if (isGone(request, response) || isEnding(request.socket)) return {};
 
     const settled = andThen(runPipeline(exchange), (outcome) => settle(exchange, outcome));
     // Recorded now: the turn's other replies are computed before any is written.
@@ -74,8 +74,6 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
 
   return { noteArrival: observer.noteArrival, work, write, turnAway };
 }
-
-const NOTHING: Settled = {};
 
 function isAbort(error: unknown) {
   try {
