@@ -11,6 +11,8 @@ import { json } from '../../../src/service/routes/inputs.ts';
 import { Exchange } from '../../../src/service/http/exchange.ts';
 import { createService } from '../../../src/process/service.ts';
 import { createPipeline } from '../../../src/service/http/pipeline.ts';
+import { createResponder } from '../../../src/service/http/responder.ts';
+import type { Settled } from '../../../src/gate/record.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { pathSlips } from '../../support/spellings.ts';
 import { createRoutes, startRoutes, type RunningRoutes } from '../../support/routes.ts';
@@ -275,6 +277,24 @@ test('computes a reply without awaiting a promise when the token is cached and t
   const response = { shouldKeepAlive: true } as ServerResponse;
   const exchange = new Exchange(request as unknown as IncomingMessage, response, 0);
   assert.equal(isPromise(responder.work(exchange)), false);
+});
+
+test('turns whatever the pipeline throws into a 500 with a log line', () => {
+  const { way, logs } = createRoutes({ routes: [] });
+  const broken = () => {
+    throw new TypeError('secret');
+  };
+
+  const responder = createResponder(broken, way.replies, way.observer);
+  const response = { shouldKeepAlive: true } as ServerResponse;
+  const exchange = new Exchange(requestOf('GET', '/x') as unknown as IncomingMessage, response, 0);
+  const settled = responder.work(exchange) as Settled;
+  assert.deepEqual([settled.reply?.status, settled.reason], [500, 'bug']);
+  way.observer.observe(exchange, settled, 500);
+  assert.deepEqual(
+    logs.map(({ message, error }) => [message, error]),
+    [['request failed', 'TypeError']],
+  );
 });
 
 /** A request without a connection, as the pipeline reads it. */
