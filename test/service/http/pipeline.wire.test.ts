@@ -281,6 +281,7 @@ test('computes a reply without awaiting a promise when the token is cached and t
 
 test('turns whatever the pipeline throws into a 500 with a log line', () => {
   const { way, logs } = createRoutes({ routes: [] });
+
   const broken = () => {
     throw new TypeError('secret');
   };
