@@ -84,6 +84,27 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'slot >= 0',
   ),
   shortcut(
+    'the lengths of field names are compared first',
+    'no-token',
+    'verify/request/fields.ts',
+    'field.length === name.length && ',
+    '',
+  ),
+  shortcut(
+    'a good host is not checked again',
+    'no-token',
+    'verify/request/fields.ts',
+    'host === lastGoodHost ||',
+    "(host === lastGoodHost && host === '') ||",
+  ),
+  shortcut(
+    'white space in a token is found without a pattern',
+    'warm',
+    'verify/credentials.ts',
+    "text !== '' && !SEPARATORS.some((separator) => text.includes(separator))",
+    'SEPARATORS.length > 0 && /^[^\\s,]+$/.test(text)',
+  ),
+  shortcut(
     'the key of a proof is imported once',
     'proofs',
     'verify/keys/jwk.ts',
