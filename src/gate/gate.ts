@@ -57,7 +57,7 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
-/** `caller` is whoever was identified, `admitted` what the access makes of them. */
+/** `caller` is the identified one; `admitted` is what the access returns for it. */
 type Checked<Admitted> = Outcome | Readonly<{ admitted: Admitted; caller?: Caller | undefined }>;
 
 export function createGateChecks(identification: Identification, replies: Replies, clock: Clock) {

@@ -70,7 +70,7 @@ export function createKeyFetcher(
   return withDeadline((signal) => fetchKeySet(signal).catch(rethrow), timeoutMillis);
 }
 
-/** Bounds a fetcher, which need not heed the signal. */
+/** Rejects with `FetchError` after `timeoutMillis`, even if `fetch` ignores the signal. */
 export function withDeadline(fetch: (signal: AbortSignal) => Promise<JsonObject>, timeoutMillis = 5_000) {
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
