@@ -1,10 +1,10 @@
 // The entry point `gatehouse-http`: services and gates.
-export { ConfigurationError } from './gate/configuration-error.ts';
-export { loadSettings, type Loaded } from './process/load-settings.ts';
-export type { GivenSettings, Settings } from './process/service-settings.ts';
-export { open, optional, authenticated, needs, type Access } from './gate/access.ts';
-export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/guards.ts';
-export { recentLogin, type LoginDemands } from './gate/recent-login.ts';
+export { ConfigurationError } from './settings/configuration-error.ts';
+export { loadSettings, type Loaded } from './settings/load-settings.ts';
+export type { GivenSettings, Settings } from './settings/service-settings.ts';
+export { open, optional, authenticated, needs, type Access } from './gate/rules/access.ts';
+export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/rules/guards.ts';
+export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export {
   get,
   post,
@@ -25,11 +25,11 @@ export {
 export { json, query, type BodyInput, type BodyOptions, type QueryInput } from './service/routes/inputs.ts';
 export { reply, created, noContent, fail, type Headers } from './service/routes/handler-reply.ts';
 export type { HandlerReply } from './service/routes/handler-result.ts';
-export type { Field } from './gate/reply.ts';
+export type { Field } from './gate/replies/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';
-export type { Admission, Authorization, RefusalReply, Verdict } from './gate/gate.ts';
-export type { FetchRequest, GateRequest } from './gate/gate-request.ts';
+export type { Admission, Authorization, RefusalReply, Verdict } from './gate/foreign/gate.ts';
+export type { FetchRequest, GateRequest } from './gate/foreign/request.ts';
 export type { CreateOptions } from './process/compose.ts';
 export { createGate, type Gate } from './process/gate.ts';
 export { createService, type Service } from './process/service.ts';

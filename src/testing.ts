@@ -1,14 +1,14 @@
 // The entry point `gatehouse-http/testing`: the test issuer, and a check of every route's access.
-import { STATUSES } from './gate/challenge.ts';
-import { authenticated, refusalOf, type Access } from './gate/access.ts';
-import type { Guard } from './gate/guards.ts';
+import { STATUSES } from './gate/replies/challenge.ts';
+import { authenticated, refusalOf, type Access } from './gate/rules/access.ts';
+import type { Guard } from './gate/rules/guards.ts';
 import { createRouter } from './service/routes/router.ts';
 import { upstream, type Route, type Routes } from './service/routes/route.ts';
-import { ConfigurationError } from './gate/configuration-error.ts';
+import { ConfigurationError } from './settings/configuration-error.ts';
 import { createGate, type Gate } from './process/gate.ts';
 import { problemsOf } from './process/compose-service.ts';
 import { createService } from './process/service.ts';
-import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
+import { createTestIssuer, type TestIssuer } from './testing/test-issuer.ts';
 
 export {
   createProof,
@@ -20,7 +20,7 @@ export {
   type TestAlgorithm,
   type TestIssuer,
   type TestIssuerOptions,
-} from './test-issuer.ts';
+} from './testing/test-issuer.ts';
 
 /**
  * Its message has a line for each response that does not fit its route's access.

@@ -33,30 +33,30 @@ const MOST_FULL_LINES = 52;
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/keys/jwk.ts': ['node:crypto'],
   'verify/keys/fetch.ts': ['type node:http', 'node:https'],
-  'verify/token/signature.ts': ['node:crypto'],
+  'verify/jws/signature.ts': ['node:crypto'],
   'verify/token/verify.ts': ['node:crypto'],
   'verify/dpop/nonce.ts': ['node:crypto'],
   'verify/dpop/replay.ts': ['node:crypto'],
   'verify/dpop/proof.ts': ['node:crypto'],
-  'gate/gate.ts': ['type node:http'],
+  'gate/foreign/gate.ts': ['type node:http'],
   'service/routes/body-refusal.ts': ['type node:http'],
   'service/routes/body.ts': ['type node:http'],
   'service/routes/handler-request.ts': ['type node:http'],
-  'service/http/write.ts': ['type node:net', 'type node:http'],
-  'service/http/exchange.ts': ['node:async_hooks', 'type node:http'],
-  'service/http/connection.ts': ['type node:http', 'type node:net'],
-  'service/http/batches.ts': ['type node:http'],
-  'service/http/request-stream.ts': ['node:http'],
-  'service/http/listener.ts': ['node:http', 'type node:net'],
-  'options/proxy-tunnel.ts': ['node:http'],
-  'options/redis-replay.ts': ['node:net', 'node:tls'],
-  'options/dot-env.ts': ['node:util'],
+  'service/connection/write.ts': ['type node:net', 'type node:http'],
+  'service/request/exchange.ts': ['node:async_hooks', 'type node:http'],
+  'service/connection/connection.ts': ['type node:http', 'type node:net'],
+  'service/connection/batches.ts': ['type node:http'],
+  'service/connection/request-stream.ts': ['node:http'],
+  'service/connection/listener.ts': ['node:http', 'type node:net'],
+  'options/proxy.ts': ['node:http'],
+  'options/redis.ts': ['node:net', 'node:tls'],
+  'settings/dot-env.ts': ['node:util'],
   'options/metrics/metrics.ts': ['node:perf_hooks'],
   'options/metrics/metrics-listener.ts': ['node:events', 'node:http', 'type node:net'],
   'process/gate.ts': ['node:util'],
-  'process/settings/sources.ts': ['node:fs', 'node:path'],
+  'settings/sources.ts': ['node:fs', 'node:path'],
   'process/probe.ts': ['node:http'],
-  'test-issuer.ts': ['node:crypto'],
+  'testing/test-issuer.ts': ['node:crypto'],
 };
 
 const TOP_LEVEL = [
@@ -96,7 +96,7 @@ const folderOf = (file: string) => file.slice(0, file.lastIndexOf('/') + 1);
  * The files in the order of the plan. In `profiles/`, files of any name stand between the first planned ones
  * and the last.
  */
-const order = Object.entries(FLOORS).flatMap(([folder, names]) => {
+const order = FLOORS.flatMap(([folder, names]) => {
   const planned = names.map((name) => `${folder}${name}.ts`).filter((file) => texts.has(file));
   if (folder !== 'profiles/') return planned;
 
@@ -207,11 +207,11 @@ describe('the layout', () => {
     const found = offences((text) => withoutComments(text).match(reading) ?? []);
     const meeting = [
       'options/metrics/metrics.ts',
-      'process/log.ts',
+      'options/log.ts',
       'process/probe.ts',
       'process/report.ts',
       'process/run.ts',
-      'test-issuer.ts',
+      'testing/test-issuer.ts',
     ];
     assert.deepEqual(Object.keys(found).sort(), meeting);
   });

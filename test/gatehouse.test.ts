@@ -57,8 +57,8 @@ test('the entry point of the gate exports every guard and access that the packag
   const [door, all, guards, access] = await Promise.all([
     import('../src/gate.ts'),
     import('../src/gatehouse.ts'),
-    import('../src/gate/guards.ts'),
-    import('../src/gate/access.ts'),
+    import('../src/gate/rules/guards.ts'),
+    import('../src/gate/rules/access.ts'),
   ]);
   const names = Object.keys(all).filter((name) => name in guards || name in access);
   assert.ok(names.includes('claimEquals') && names.includes('open'));

@@ -8,7 +8,7 @@ import { readHost } from '../verify/request/fields.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
 import type { Early } from './early.ts';
-import { targetPath } from './path.ts';
+import { targetPath } from '../verify/request/path.ts';
 import type { Outcome, RawRequest } from './record.ts';
 
 interface IdentificationOptions {

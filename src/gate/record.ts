@@ -3,8 +3,8 @@ import type { RequestReason } from '../verify/base/events.ts';
 import type { Findings } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
-import type { Access } from './access.ts';
-import type { Reply } from './reply.ts';
+import type { Access } from './rules/access.ts';
+import type { Reply } from './replies/reply.ts';
 
 export interface RawRequest {
   readonly method?: string | undefined;

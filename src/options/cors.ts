@@ -1,7 +1,7 @@
 // Cross-origin requests (Fetch standard §3.2). Promises: only a listed origin gets permission; `*` and `null`
 // never do. Refuses nothing: tells browsers who may read responses.
 import type { CrossOrigin, Early } from '../gate/early.ts';
-import { NO_CONTENT } from '../gate/reply.ts';
+import { NO_CONTENT } from '../gate/replies/reply.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { fieldValues } from '../verify/request/fields.ts';
 import { isPreflight } from './preflight.ts';

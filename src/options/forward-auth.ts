@@ -5,9 +5,9 @@ import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import { fieldValues, isHost } from '../verify/request/fields.ts';
-import { NO_CONTENT } from '../gate/reply.ts';
-import type { Exchange } from '../service/http/exchange.ts';
-import { createPipeline, type FactsReader } from '../service/http/pipeline.ts';
+import { NO_CONTENT } from '../gate/replies/reply.ts';
+import type { Exchange } from '../service/request/exchange.ts';
+import { createPipeline, type FactsReader } from '../service/request/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';
 import { createRouter } from '../service/routes/router.ts';
 

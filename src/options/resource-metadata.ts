@@ -2,10 +2,10 @@
 // without a token.
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
-import { NO_CONTENT, type Reply } from '../gate/reply.ts';
-import { onceForEach } from '../gate/challenge.ts';
+import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
+import { onceForEach } from '../gate/replies/challenge.ts';
 import type { Early } from '../gate/early.ts';
-import type { NameScopes } from '../gate/replies.ts';
+import type { NameScopes } from '../gate/replies/refusal-replies.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { isPreflight } from './preflight.ts';
 

@@ -1,30 +1,30 @@
 // Composes a service from its settings: routes behind the checks, what the options add, and the listener.
-import { open } from '../gate/access.ts';
-import { ConfigurationError } from '../gate/configuration-error.ts';
+import { open } from '../gate/rules/access.ts';
+import { ConfigurationError } from '../settings/configuration-error.ts';
 import { SAME_ORIGIN } from '../gate/early.ts';
 import type { Dependencies } from '../gate/observe.ts';
 import { createCors } from '../options/cors.ts';
 import { createForwardAuth } from '../options/forward-auth.ts';
 import { createMetricsListener, listenBoth } from '../options/metrics/metrics-listener.ts';
 import type { Metrics } from '../options/metrics/metrics.ts';
-import { connectThrough } from '../options/proxy-tunnel.ts';
-import { createSharedReplayStore } from '../options/redis-replay.ts';
+import { connectThrough } from '../options/proxy.ts';
+import { createSharedReplayStore } from '../options/redis.ts';
 import {
   createResourceMetadata,
   metadataPaths,
   metadataUrlOf,
   nameScopes,
 } from '../options/resource-metadata.ts';
-import { createListener } from '../service/http/listener.ts';
-import { createPipeline } from '../service/http/pipeline.ts';
-import { createResponder } from '../service/http/responder.ts';
+import { createListener } from '../service/connection/listener.ts';
+import { createPipeline } from '../service/request/pipeline.ts';
+import { createResponder } from '../service/request/responder.ts';
 import { get, type Routes } from '../service/routes/route.ts';
 import { routesProblems } from '../service/routes/router.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
-import { clock } from './log.ts';
-import type { Settings } from './service-settings.ts';
-import type { SomeSettings } from './settings/load.ts';
+import { clock } from '../options/log.ts';
+import type { Settings } from '../settings/service-settings.ts';
+import type { SomeSettings } from '../settings/load.ts';
 
 interface ServiceDependencies extends Dependencies {
   readonly metrics?: Metrics | undefined;

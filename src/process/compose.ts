@@ -3,14 +3,14 @@
 import type { CrossOrigin, Early } from '../gate/early.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
-import { createReplies, type NameScopes, type OnError } from '../gate/replies.ts';
+import { createReplies, type NameScopes, type OnError } from '../gate/replies/refusal-replies.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createKeyFetcher, withDeadline, type Connect } from '../verify/keys/fetch.ts';
 import { createKeySet } from '../verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../verify/token/verify.ts';
-import type { BasicSettings, IssuerSettings } from './settings/load.ts';
+import type { BasicSettings, IssuerSettings } from '../settings/load.ts';
 
 /** Options of a service or gate besides its settings. A test issuer can be passed here. */
 export interface CreateOptions {

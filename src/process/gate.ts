@@ -2,13 +2,13 @@
 // can share a process, and none keeps it alive. Loads no routes, listener or settings files.
 import { types } from 'node:util';
 import { SAME_ORIGIN } from '../gate/early.ts';
-import { createGateChecks } from '../gate/gate.ts';
+import { createGateChecks } from '../gate/foreign/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
 import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
-import { clock, createProcessLog } from './log.ts';
-import type { GivenSettings, Settings } from './service-settings.ts';
-import { checkGiven } from './settings/in-code.ts';
-import { BASIC_SETTINGS, ISSUER_SETTINGS } from './settings/table.ts';
+import { clock, createProcessLog } from '../options/log.ts';
+import type { GivenSettings, Settings } from '../settings/service-settings.ts';
+import { checkGiven } from '../settings/in-code.ts';
+import { BASIC_SETTINGS, ISSUER_SETTINGS } from '../settings/table.ts';
 
 /**
  * Creates the checks and starts to fetch keys. Rejects with `ConfigurationError`.
@@ -53,7 +53,7 @@ const withoutOptions = (given: GivenSettings) => ({
 });
 
 async function withOptions(given: GivenSettings) {
-  const { OPTION_SETTINGS } = await import('../options/settings.ts');
+  const { OPTION_SETTINGS } = await import('../settings/option-settings.ts');
   const settings = checkGiven({ ...BASIC_SETTINGS, ...OPTION_SETTINGS }, given);
   return { settings, loadParts: (dependencies: Dependencies) => partsOf(settings, dependencies) };
 }
@@ -61,8 +61,8 @@ async function withOptions(given: GivenSettings) {
 /** Preflights are for the server behind the gate. */
 async function partsOf(settings: Settings, { clock, log }: Dependencies): Promise<OptionalParts> {
   const { proxy, dpopReplayStore, resourceUrl, corsAllowedOrigins } = settings;
-  const tunnel = proxy && (await import('../options/proxy-tunnel.ts'));
-  const redis = dpopReplayStore && (await import('../options/redis-replay.ts'));
+  const tunnel = proxy && (await import('../options/proxy.ts'));
+  const redis = dpopReplayStore && (await import('../options/redis.ts'));
   const metadata = resourceUrl && (await import('../options/resource-metadata.ts'));
   const cors = corsAllowedOrigins.length > 0 && (await import('../options/cors.ts'));
 

@@ -1,7 +1,7 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
 // five seconds, with exit code 0 only for status 200.
 import { get } from 'node:http';
-import type { Settings } from './service-settings.ts';
+import type { Settings } from '../settings/service-settings.ts';
 
 const PROBE_MILLIS = 5_000;
 

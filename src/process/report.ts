@@ -2,8 +2,8 @@
 import type { Routes } from '../service/routes/route.ts';
 import { printable, printableSetting, type Log } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
-import type { Loaded } from './load-settings.ts';
-import { DEFAULT_ALGORITHMS } from './settings/table.ts';
+import type { Loaded } from '../settings/load-settings.ts';
+import { DEFAULT_ALGORITHMS } from '../settings/table.ts';
 
 export function inForce({ settings, files }: Loaded) {
   const issuers = Object.values(settings.issuers);

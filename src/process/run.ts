@@ -4,10 +4,10 @@
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import type { Routes } from '../service/routes/route.ts';
-import { ConfigurationError } from '../gate/configuration-error.ts';
-import { loadSettings } from './load-settings.ts';
-import type { ProblemsWith, SomeSettings } from './settings/load.ts';
-import { clock, createProcessLog } from './log.ts';
+import { ConfigurationError } from '../settings/configuration-error.ts';
+import { loadSettings } from '../settings/load-settings.ts';
+import type { ProblemsWith, SomeSettings } from '../settings/load.ts';
+import { clock, createProcessLog } from '../options/log.ts';
 import { createListeningService, problemsOf } from './compose-service.ts';
 import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';

@@ -4,9 +4,9 @@ import { createMetrics } from '../options/metrics/metrics.ts';
 import type { Routes } from '../service/routes/route.ts';
 import type { CreateOptions } from './compose.ts';
 import { createListeningService, problemsOf } from './compose-service.ts';
-import { clock, createProcessLog } from './log.ts';
-import { SERVICE_SETTINGS, type GivenSettings } from './service-settings.ts';
-import { checkGiven } from './settings/in-code.ts';
+import { clock, createProcessLog } from '../options/log.ts';
+import { SERVICE_SETTINGS, type GivenSettings } from '../settings/service-settings.ts';
+import { checkGiven } from '../settings/in-code.ts';
 
 /**
  * Creates a service. Throws `ConfigurationError` with every problem of the settings and of the routes.

@@ -1,6 +1,6 @@
 // Profile A: a public and a protected route, the caller's profile, and an optional scope policy.
-import { authenticated, needs, open } from '../gate/access.ts';
-import { anyScope, scope } from '../gate/guards.ts';
+import { authenticated, needs, open } from '../gate/rules/access.ts';
+import { anyScope, scope } from '../gate/rules/guards.ts';
 import { get, under, type PrefixRule, type RouteRequest, type Route } from '../service/routes/route.ts';
 import type { Caller } from '../verify/caller.ts';
 

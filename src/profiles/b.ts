@@ -1,6 +1,6 @@
 // Profile B: routes that are public, protected, guarded by scopes or claims, or open with an optional caller.
-import { authenticated, needs, open, optional } from '../gate/access.ts';
-import { claimCheck, claimEquals, claimIncludes, scope } from '../gate/guards.ts';
+import { authenticated, needs, open, optional } from '../gate/rules/access.ts';
+import { claimCheck, claimEquals, claimIncludes, scope } from '../gate/rules/guards.ts';
 import { get, type RouteRequest, type Route } from '../service/routes/route.ts';
 import type { Caller } from '../verify/caller.ts';
 

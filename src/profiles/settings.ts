@@ -1,11 +1,11 @@
 // The settings of profiles, and defaults that depend on the profile.
 import type { DpopMode } from '../verify/credentials.ts';
-import { loadFrom } from '../process/load-settings.ts';
-import { SERVICE_SETTINGS } from '../process/service-settings.ts';
-import type { ProblemsWith } from '../process/settings/load.ts';
-import { boolean, fitting, text, word, type Earlier } from '../process/settings/readers.ts';
-import type { Environment } from '../process/settings/sources.ts';
-import { setting } from '../process/settings/table.ts';
+import { loadFrom } from '../settings/load-settings.ts';
+import { SERVICE_SETTINGS } from '../settings/service-settings.ts';
+import type { ProblemsWith } from '../settings/load.ts';
+import { boolean, fitting, text, word, type Earlier } from '../settings/readers.ts';
+import type { Environment } from '../settings/sources.ts';
+import { setting } from '../settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
 

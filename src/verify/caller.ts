@@ -1,6 +1,6 @@
 // Verified token + its credentials → Caller (RFC 9449 §7). Trusts credentials.ts for the schemes that the
 // mode accepts. Promises: unless DPoP is off, a bound token came with a proof of its key; one proof
-// makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/guards.ts does.
+// makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/rules/guards.ts does.
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
 import type { Count } from './base/events.ts';

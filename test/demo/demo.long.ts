@@ -12,7 +12,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { policyRoutesA, routesA } from '../../src/profiles/a.ts';
 import { routesB } from '../../src/profiles/b.ts';
-import { authenticated } from '../../src/gate/access.ts';
+import { authenticated } from '../../src/gate/rules/access.ts';
 import { type Route } from '../../src/service/routes/route.ts';
 import { samplesUnder } from '../docs/pages.ts';
 import { ask } from '../support/client.ts';

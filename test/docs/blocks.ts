@@ -1,6 +1,6 @@
 /* The generated blocks of the documents, by name: mostly tables of lists in src. Each receives the current
    rows of the document. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { FETCH_ERROR_REASONS, LEVELS, type KeyReason } from '../../src/verify/base/events.ts';
@@ -13,15 +13,15 @@ import {
   type Refusal,
   type Refused,
 } from '../../src/verify/base/refusal.ts';
-import { createRefusalReplies } from '../../src/gate/challenge.ts';
-import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/guards.ts';
+import { createRefusalReplies } from '../../src/gate/replies/challenge.ts';
+import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/rules/guards.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
 import { closureOf, countTokens, doorsOf, isOption, readSources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { importsOf } from '../support/imports.ts';
-import { FLOORS } from '../support/floors.ts';
+import { FLOORS, filesIn } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, ROOT, samplesUnder } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
@@ -152,8 +152,8 @@ const HTTP_REASONS = {
  */
 const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
   ['you run `createGate`', 'gate.ts'],
-  ['… with any option', 'options/settings.ts'],
-  ['you run `createService`', 'process/service.ts', 'options/settings.ts'],
+  ['… with any option', 'settings/option-settings.ts'],
+  ['you run `createService`', 'process/service.ts', 'settings/option-settings.ts'],
   [
     '… with `json()`, `query()`, `reply()` or `fail()`',
     'service/routes/inputs.ts',
@@ -162,8 +162,8 @@ const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
   ['you run `runService`', 'process/run.ts'],
   ['you run `server.js`', 'server.ts'],
   ['you run `runForwardAuth`', 'options/forward-auth.ts'],
-  ['you set `IDP_PROXY`', 'options/proxy-tunnel.ts'],
-  ['you set `IDP_DPOP_REPLAY_STORE`', 'options/redis-replay.ts'],
+  ['you set `IDP_PROXY`', 'options/proxy.ts'],
+  ['you set `IDP_DPOP_REPLAY_STORE`', 'options/redis.ts'],
   ['you set `RESOURCE_URL`', 'options/resource-metadata.ts'],
   ['you set `CORS_ALLOWED_ORIGINS`', 'options/cors.ts'],
   [
@@ -171,7 +171,7 @@ const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
     'options/metrics/metrics-listener.ts',
     'options/metrics/metrics.ts',
   ],
-  ['you have a `.env` or `application.yml`', 'options/dot-env.ts', 'options/yaml.ts'],
+  ['you have a `.env` or `application.yml`', 'settings/dot-env.ts', 'settings/yaml.ts'],
 ];
 
 const whatToRead: Block = () => {
@@ -323,10 +323,11 @@ const peers: Block = () => {
 
 /** The order in which files may import each other. */
 const readingOrder: Block = (written) => {
-  const derived = Object.entries(FLOORS).map(([folder, names]) => {
-    const present = names.filter((name) => existsSync(new URL(`src/${folder}${name}.ts`, ROOT)));
-    return [folder === '' ? 'entry points' : code(folder), present.map(code).join(', ')];
-  });
+  const folders = new Set(FLOORS.map(([folder]) => folder));
+  const derived = [...folders].map((folder) => [
+    folder === '' ? 'entry points' : code(folder),
+    filesIn(folder).map(code).join(', '),
+  ]);
   return withKept(['folder', 'files', 'ask', 'run with it'], derived, written);
 };
 

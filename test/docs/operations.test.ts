@@ -1,8 +1,8 @@
 /* The manifests and the unit of docs/operations.md load, and fit the service. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseYaml } from '../../src/options/yaml.ts';
-import { load } from '../process/settings/every-setting.ts';
+import { parseYaml } from '../../src/settings/yaml.ts';
+import { load } from '../settings/every-setting.ts';
 import { read } from './pages.ts';
 
 const PAGE = 'docs/operations.md';

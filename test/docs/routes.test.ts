@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { created, fail, noContent, reply } from '../../src/service/routes/handler-reply.ts';
-import { authenticated, needs, open } from '../../src/gate/access.ts';
-import { scope } from '../../src/gate/guards.ts';
+import { authenticated, needs, open } from '../../src/gate/rules/access.ts';
+import { scope } from '../../src/gate/rules/guards.ts';
 import { del, get, post, type Route } from '../../src/service/routes/route.ts';
 import { membersOf } from './routes.ts';
 

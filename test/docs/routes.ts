@@ -2,8 +2,8 @@
 import { policyA } from '../../src/profiles/a.ts';
 import { routesOf as profileOf } from '../../src/profiles/routes.ts';
 import { HandlerReply } from '../../src/service/routes/handler-result.ts';
-import type { Access } from '../../src/gate/access.ts';
-import type { Guard } from '../../src/gate/guards.ts';
+import type { Access } from '../../src/gate/rules/access.ts';
+import type { Guard } from '../../src/gate/rules/guards.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import { runRoute } from '../support/route.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';

@@ -1,7 +1,7 @@
 /* The sample in docs/settings.md loads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { load } from '../process/settings/every-setting.ts';
+import { load } from '../settings/every-setting.ts';
 import { samplesUnder } from './pages.ts';
 
 test('the sample application.yml of docs/settings.md loads', () => {

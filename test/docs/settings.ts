@@ -1,7 +1,7 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
-import { ISSUER_SETTINGS } from '../../src/process/settings/table.ts';
-import { SettingProblem } from '../../src/process/settings/entry.ts';
+import { ISSUER_SETTINGS } from '../../src/settings/table.ts';
+import { SettingProblem } from '../../src/settings/entry.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 

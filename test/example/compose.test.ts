@@ -3,8 +3,8 @@
 import { strict as assert } from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { parseYaml } from '../../src/options/yaml.ts';
-import { load } from '../process/settings/every-setting.ts';
+import { parseYaml } from '../../src/settings/yaml.ts';
+import { load } from '../settings/every-setting.ts';
 
 const HERE = new URL('./', import.meta.url);
 

@@ -7,9 +7,9 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
 import { andThen, type MaybePromise } from '../../src/verify/base/clock.ts';
-import { jsonReply, type Reply } from '../../src/gate/reply.ts';
-import { writeReply } from '../../src/service/http/write.ts';
-import { createListener } from '../../src/service/http/listener.ts';
+import { jsonReply, type Reply } from '../../src/gate/replies/reply.ts';
+import { writeReply } from '../../src/service/connection/write.ts';
+import { createListener } from '../../src/service/connection/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
 import { TestClock } from '../support/clock.ts';
 

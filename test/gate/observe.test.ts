@@ -1,9 +1,9 @@
 /* What is logged of refused and failed requests: lines at debug and error, and the summary at info. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { createLog } from '../../src/process/log.ts';
+import { createLog } from '../../src/options/log.ts';
 import type { Log, LogLevel } from '../../src/verify/base/events.ts';
-import { open } from '../../src/gate/access.ts';
+import { open } from '../../src/gate/rules/access.ts';
 import { get } from '../../src/service/routes/route.ts';
 import { createReplayStore } from '../../src/verify/dpop/replay.ts';
 import { createMetrics } from '../../src/options/metrics/metrics.ts';

@@ -2,13 +2,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { composeService } from '../../src/process/compose-service.ts';
-import { SERVICE_SETTINGS, type GivenSettings } from '../../src/process/service-settings.ts';
-import { checkGiven } from '../../src/process/settings/in-code.ts';
-import { createListener } from '../../src/service/http/listener.ts';
+import { SERVICE_SETTINGS, type GivenSettings } from '../../src/settings/service-settings.ts';
+import { checkGiven } from '../../src/settings/in-code.ts';
+import { createListener } from '../../src/service/connection/listener.ts';
 import type { Routes } from '../../src/service/routes/route.ts';
 import { createMetrics } from '../../src/options/metrics/metrics.ts';
-import { createLog } from '../../src/process/log.ts';
-import { clock } from '../../src/process/log.ts';
+import { createLog } from '../../src/options/log.ts';
+import { clock } from '../../src/options/log.ts';
 import { createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { openWire } from '../support/client.ts';
 import { serve } from '../support/serve.ts';

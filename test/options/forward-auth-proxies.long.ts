@@ -1,8 +1,8 @@
 /* nginx and Caddy with the configurations of docs/forward-auth.md, in front of a server that shows what it gets. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { authenticated, needs, open } from '../../src/gate/access.ts';
-import { scope } from '../../src/gate/guards.ts';
+import { authenticated, needs, open } from '../../src/gate/rules/access.ts';
+import { scope } from '../../src/gate/rules/guards.ts';
 import { get, post, upstream } from '../../src/service/routes/route.ts';
 import { openWire } from '../support/client.ts';
 import { freePort } from '../support/free-port.ts';

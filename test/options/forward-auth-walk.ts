@@ -1,7 +1,7 @@
 /* Sends targets through a proxy, and compares what gatehouse was asked about with what the server behind got.
  */
 import assert from 'node:assert/strict';
-import { open } from '../../src/gate/access.ts';
+import { open } from '../../src/gate/rules/access.ts';
 import { get, upstream } from '../../src/service/routes/route.ts';
 import { openWire } from '../support/client.ts';
 import { startPolicy } from './forward-auth-fixture.ts';

@@ -1,7 +1,7 @@
 /* What stops the start of a policy, and of a service that has a route of one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { authenticated, open } from '../../src/gate/access.ts';
+import { authenticated, open } from '../../src/gate/rules/access.ts';
 import { problemsOf } from '../../src/process/compose-service.ts';
 import { json, query } from '../../src/service/routes/inputs.ts';
 import { get, post, under, upstream, type Route } from '../../src/service/routes/route.ts';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { authenticated, needs, open, optional } from '../../src/gate/access.ts';
-import { scope } from '../../src/gate/guards.ts';
-import { recentLogin } from '../../src/gate/recent-login.ts';
+import { authenticated, needs, open, optional } from '../../src/gate/rules/access.ts';
+import { scope } from '../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../src/gate/rules/recent-login.ts';
 import { del, get, post, under, upstream } from '../../src/service/routes/route.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { rawJws } from '../idp/tokens.ts';

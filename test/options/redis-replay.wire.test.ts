@@ -11,7 +11,7 @@ import type { Writable } from 'node:stream';
 import type { TlsOptions } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createSharedReplayStore } from '../../src/options/redis-replay.ts';
+import { createSharedReplayStore } from '../../src/options/redis.ts';
 import { TestClock } from '../support/clock.ts';
 import {
   afterGreeting,

@@ -1,9 +1,9 @@
 /* The document that tells clients where to get a token (RFC 9728), on the wire. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { Reply } from '../../src/gate/reply.ts';
-import { needs, open, optional } from '../../src/gate/access.ts';
-import { anyScope, claimEquals, scope } from '../../src/gate/guards.ts';
+import type { Reply } from '../../src/gate/replies/reply.ts';
+import { needs, open, optional } from '../../src/gate/rules/access.ts';
+import { anyScope, claimEquals, scope } from '../../src/gate/rules/guards.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import type { Early } from '../../src/gate/early.ts';
 import { metadataUrlOf } from '../../src/options/resource-metadata.ts';

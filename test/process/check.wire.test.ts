@@ -9,7 +9,7 @@ import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
-import { FLOORS } from '../support/floors.ts';
+import { filesIn } from '../support/floors.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
 import { runCommand, SERVER, type Outcome } from './commands.ts';
 
@@ -70,7 +70,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     };
     const { options } = reportOf(await check(settings));
     assert.deepEqual(options, ['resource-metadata', 'cors', 'metrics']);
-    const named = [...(FLOORS['options/'] ?? []), 'metrics'];
+    const named = [...filesIn('options/'), 'metrics'];
     for (const option of options) assert.ok(named.includes(option), option);
   });
 

@@ -408,7 +408,7 @@ for (const [how, setDate] of [
 
 /** The output of a program, one JSON text a line. `log` opens a log; `gatehouse` is the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
-  const log = new URL('../../src/process/log.ts', import.meta.url);
+  const log = new URL('../../src/options/log.ts', import.meta.url);
   const gatehouse = new URL('../../src/gatehouse.ts', import.meta.url);
   const code = `import * as opened from '${log}'; import * as gatehouse from '${gatehouse}'; ${program}`;
   const tsx = ['--import', import.meta.resolve('tsx')];

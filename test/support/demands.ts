@@ -1,6 +1,6 @@
 /* What guards demand, as claims: read from the text of a guard, and tried where the text is ambiguous. */
-import { parametersText } from '../../src/gate/challenge.ts';
-import type { Guard } from '../../src/gate/guards.ts';
+import { parametersText } from '../../src/gate/replies/challenge.ts';
+import type { Guard } from '../../src/gate/rules/guards.ts';
 import { callerWith, clock } from './caller.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;

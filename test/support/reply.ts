@@ -1,6 +1,6 @@
 /* Reads a reply back: the header fields besides those of every JSON response, and the body. */
 import assert from 'node:assert/strict';
-import { jsonReply, type Reply } from '../../src/gate/reply.ts';
+import { jsonReply, type Reply } from '../../src/gate/replies/reply.ts';
 
 export interface ReadReply {
   readonly status: number;

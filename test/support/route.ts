@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { HandlerRequest } from '../../src/service/routes/handler-request.ts';
-import { refusalOf } from '../../src/gate/access.ts';
+import { refusalOf } from '../../src/gate/rules/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
 

@@ -2,10 +2,10 @@
 import type { Server } from 'node:http';
 import { composeRequestParts } from '../../src/process/compose.ts';
 import { partsOf } from '../../src/process/compose-service.ts';
-import { createPipeline } from '../../src/service/http/pipeline.ts';
-import { createResponder, type Responder } from '../../src/service/http/responder.ts';
-import { createListener } from '../../src/service/http/listener.ts';
-import { createLog } from '../../src/process/log.ts';
+import { createPipeline } from '../../src/service/request/pipeline.ts';
+import { createResponder, type Responder } from '../../src/service/request/responder.ts';
+import { createListener } from '../../src/service/connection/listener.ts';
+import { createLog } from '../../src/options/log.ts';
 import type { PrefixRule, Route } from '../../src/service/routes/route.ts';
 import type { SenderCheck } from '../../src/verify/caller.ts';
 import type { TokenVerifier } from '../../src/verify/token/verify.ts';

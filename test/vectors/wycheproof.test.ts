@@ -12,8 +12,8 @@ import {
 } from '../../src/verify/base/encoding.ts';
 import { importProofKey, importSigningKey, type VerificationKey } from '../../src/verify/keys/jwk.ts';
 import { Cache } from '../../src/verify/base/cache.ts';
-import { parseCompact } from '../../src/verify/token/compact.ts';
-import { verifySignature } from '../../src/verify/token/signature.ts';
+import { parseCompact } from '../../src/verify/jws/compact.ts';
+import { verifySignature } from '../../src/verify/jws/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
 
 interface Vector {

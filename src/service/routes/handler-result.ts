@@ -1,5 +1,5 @@
 // What a handler has returned → the reply to send. Promises: only what is meant as JSON is sent as JSON.
-import { jsonReply, NO_CONTENT, type Reply } from '../../gate/reply.ts';
+import { jsonReply, NO_CONTENT, type Reply } from '../../gate/replies/reply.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 

@@ -3,7 +3,7 @@
 // handlers: the pipeline does.
 import type { HandlerRequest } from './handler-request.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { isAccess, type Access } from '../../gate/access.ts';
+import { isAccess, type Access } from '../../gate/rules/access.ts';
 import { parsePrefix } from './pattern.ts';
 import type { BodyInput, QueryInput } from './inputs.ts';
 

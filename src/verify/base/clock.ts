@@ -1,4 +1,4 @@
-// Clocks, and values that may be promises. process/log.ts has the system's clock.
+// Clocks, and values that may be promises. options/log.ts has the system's clock.
 
 export interface Clock {
   /** Milliseconds since the epoch. */

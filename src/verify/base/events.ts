@@ -1,5 +1,5 @@
 // The closed list of events for the log, and what their fields may hold. Promises: no token fits, because
-// fields are numbers, booleans, words of closed lists or bounded Printables. Does not write: process/log.ts
+// fields are numbers, booleans, words of closed lists or bounded Printables. Does not write: options/log.ts
 // does.
 import type { RefusalReason } from './refusal.ts';
 

@@ -1,5 +1,5 @@
 // The closed list of refusals. Promises: each sentence is fixed, without values of the request, and fits
-// RFC 6750 §3 (printable ASCII, no " or \). Does not set status, challenge or body: gate/challenge.ts
+// RFC 6750 §3 (printable ASCII, no " or \). Does not set status, challenge or body: gate/replies/challenge.ts
 // does.
 
 /**

@@ -7,8 +7,8 @@ import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import { isSameUri, requestUri, type RequestFacts, type UriOptions } from '../request/uri.ts';
-import { mediaType, parseCompact, type UnverifiedJws } from '../token/compact.ts';
-import { verifySignature } from '../token/signature.ts';
+import { mediaType, parseCompact, type UnverifiedJws } from '../jws/compact.ts';
+import { verifySignature } from '../jws/signature.ts';
 import { createNonceCheck } from './nonce.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;

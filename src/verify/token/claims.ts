@@ -1,9 +1,9 @@
 // The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
-// Needs a SignedPayload. Does not check guards (gate/guards.ts) or the binding to a key
+// Needs a SignedPayload. Does not check guards (gate/rules/guards.ts) or the binding to a key
 // (verify/caller.ts).
 import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
-import { mediaType } from './compact.ts';
-import { payloadOf, type SignedPayload } from './signature.ts';
+import { mediaType } from '../jws/compact.ts';
+import { payloadOf, type SignedPayload } from '../jws/signature.ts';
 
 export interface TokenOptions {
   readonly issuer: string;

@@ -1,6 +1,6 @@
 // The checks on an access token in their order (docs/tokens.md), and the token cache. Until the signature is
 // verified, `kid` and `iss` only choose a key, never a URL; a wrong `iss` is never logged. Promises: a
-// returned VerifiedToken has passed every check, cached or not. Does not check guards (gate/guards.ts) or
+// returned VerifiedToken has passed every check, cached or not. Does not check guards (gate/rules/guards.ts) or
 // binding (verify/caller.ts).
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
@@ -19,8 +19,8 @@ import {
 } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import { checkClaims, checkTimes, type TokenOptions } from './claims.ts';
-import { mediaType, parseCompact } from './compact.ts';
-import { payloadOf, verifySignature } from './signature.ts';
+import { mediaType, parseCompact } from '../jws/compact.ts';
+import { payloadOf, verifySignature } from '../jws/signature.ts';
 
 /** A trusted issuer. */
 export interface Issuer extends TokenOptions {

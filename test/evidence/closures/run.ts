@@ -40,7 +40,7 @@ const unknown = named.filter((word) => !known.includes(word));
 if (unknown.length > 0) throw new Error(`there is no ${unknown.join(', ')}; choose from ${known.join(', ')}`);
 
 /** Any option needs the settings of options. */
-const optionEntries = options.length === 0 ? [] : ['options/settings.ts', ...options];
+const optionEntries = options.length === 0 ? [] : ['settings/option-settings.ts', ...options];
 
 if (process.argv.includes('--files')) {
   for (const { name, entries, withOptions } of chosen.length > 0 ? chosen : doors) {

@@ -2,8 +2,8 @@
    read for a caller who is not admitted, an answer to another request, a connection left hanging. */
 import type { IncomingMessage, Server } from 'node:http';
 import { connect } from 'node:net';
-import { needs, open } from '../../../src/gate/access.ts';
-import { scope } from '../../../src/gate/guards.ts';
+import { needs, open } from '../../../src/gate/rules/access.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { tokenWith } from '../../support/caller.ts';

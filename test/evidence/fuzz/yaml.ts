@@ -1,7 +1,7 @@
 /* Settings files: gatehouse's reading against that of the `yaml` package (YAML 1.2, core schema). */
 import { isMap, isScalar, isSeq, parseDocument, type ParsedNode } from 'yaml';
-import { SettingProblem } from '../../../src/process/settings/entry.ts';
-import { parseYaml } from '../../../src/options/yaml.ts';
+import { SettingProblem } from '../../../src/settings/entry.ts';
+import { parseYaml } from '../../../src/settings/yaml.ts';
 import { accepted, judgedByOther, refused, spelled, type Outcome, type Verdict } from './outcome.ts';
 import type { Random } from './random.ts';
 import { ATOMS, FRAGMENTS, KEYS, LINES, SCALARS } from './yaml-pieces.ts';

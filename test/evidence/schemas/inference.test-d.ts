@@ -1,5 +1,5 @@
 /* A handler receives the output of a schema of any maker. The compiler is the test. */
-import { open } from '../../../src/gate/access.ts';
+import { open } from '../../../src/gate/rules/access.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { is } from '../../support/same-type.ts';

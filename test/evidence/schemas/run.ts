@@ -7,7 +7,7 @@
    Needs: packages. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { open } from '../../../src/gate/access.ts';
+import { open } from '../../../src/gate/rules/access.ts';
 import { get, post, type Route } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import type { Response } from '../../support/client.ts';

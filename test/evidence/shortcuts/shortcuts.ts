@@ -28,14 +28,14 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the requests of one turn are handled together',
     'warm',
-    'service/http/batches.ts',
+    'service/connection/batches.ts',
     'queue.length === LARGEST_BATCH',
     'queue.length <= LARGEST_BATCH',
   ),
   shortcut(
     'a response is written in one piece',
     'no-token',
-    'service/http/write.ts',
+    'service/connection/write.ts',
     IN_ONE_PIECE,
     'response.end(content);',
   ),
@@ -44,12 +44,12 @@ export const SHORTCUTS: readonly Shortcut[] = [
     load: 'warm',
     changes: [
       {
-        file: 'src/service/http/request-stream.ts',
+        file: 'src/service/connection/request-stream.ts',
         was: 'isOver(this) && this.listenerCount',
         becomes: 'isOver(this) && this.readableAborted && this.listenerCount',
       },
       {
-        file: 'src/service/http/request-stream.ts',
+        file: 'src/service/connection/request-stream.ts',
         was: "RequestStream.prototype, 'readableEnded'",
         becomes: "RequestStream.prototype, 'isReadableEnded'",
       },
@@ -65,7 +65,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the reply to a refusal is built once',
     'no-token',
-    'gate/challenge.ts',
+    'gate/replies/challenge.ts',
     'values.set(key, value);',
     'values.delete(key);',
   ),
@@ -114,7 +114,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the log lines of one turn are written together',
     'logged',
-    'process/log.ts',
+    'options/log.ts',
     "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
     'unwritten += line;\n  writeLines();',
   ),

@@ -19,7 +19,7 @@ export const VARIANTS: readonly Variant[] = [
   { name: 'one-token-remembered', ...ENTRIES, becomes: 'clock, 1' },
   {
     name: 'one-request-a-batch',
-    file: 'src/service/http/batches.ts',
+    file: 'src/service/connection/batches.ts',
     was: 'LARGEST_BATCH = 64',
     becomes: 'LARGEST_BATCH = 1',
     breaks: [

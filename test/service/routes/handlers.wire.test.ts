@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
-import { authenticated, open, optional } from '../../../src/gate/access.ts';
+import { authenticated, open, optional } from '../../../src/gate/rules/access.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';

@@ -1,7 +1,7 @@
 /* The types of what a handler receives and may return follow from its route. The compiler is the test: each
    marked line must be an error. */
-import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
-import { scope } from '../../../src/gate/guards.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';

@@ -1,7 +1,7 @@
 /* A standalone handler gets the type of its request from the parts of its route. The compiler is the test:
    each marked line must be an error. */
-import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
-import { scope } from '../../../src/gate/guards.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
 import { json, query, type BodyInput } from '../../../src/service/routes/inputs.ts';
 import { get, patch, post, type RequestOf, type RouteRequest } from '../../../src/service/routes/route.ts';
 import type { Schema } from '../../../src/service/routes/schema.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
-import { parametersText } from '../../../src/gate/challenge.ts';
-import type { Guard } from '../../../src/gate/guards.ts';
+import { parametersText } from '../../../src/gate/replies/challenge.ts';
+import type { Guard } from '../../../src/gate/rules/guards.ts';
 import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
 import type { Response, Ask } from '../../support/client.ts';

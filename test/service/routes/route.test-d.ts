@@ -1,7 +1,7 @@
 /* The type of what a handler receives follows from its route. The compiler is the test: each marked line must
    be an error, or the type check fails. */
-import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
-import { claimEquals, scope } from '../../../src/gate/guards.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { claimEquals, scope } from '../../../src/gate/rules/guards.ts';
 import {
   del,
   get,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { anyScope, claimEquals, scope } from '../../../src/gate/guards.ts';
+import { anyScope, claimEquals, scope } from '../../../src/gate/rules/guards.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { authenticated, needs, open, optional } from '../../../src/gate/access.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
 import {
   del,
   get,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { targetPath } from '../../../src/gate/path.ts';
+import { targetPath } from '../../../src/verify/request/path.ts';
 import { pathSegments } from '../../../src/service/routes/segments.ts';
-import { authenticated, open } from '../../../src/gate/access.ts';
-import { scope } from '../../../src/gate/guards.ts';
+import { authenticated, open } from '../../../src/gate/rules/access.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
 import { del, get, post, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { createLog } from '../../../src/process/log.ts';
+import { createLog } from '../../../src/options/log.ts';
 import {
   describeBug,
   FETCH_ERROR_REASONS,

@@ -5,13 +5,13 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { HandlerRequest, type ExchangeParts } from '../../../src/service/routes/handler-request.ts';
 import type { RequestFacts } from '../../../src/verify/request/uri.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
-import { authenticated } from '../../../src/gate/access.ts';
+import { authenticated } from '../../../src/gate/rules/access.ts';
 import { type Route } from '../../../src/service/routes/route.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../../src/verify/caller.ts';
 import type { Credentials } from '../../../src/verify/credentials.ts';
 import { checkClaims, type TokenOptions } from '../../../src/verify/token/claims.ts';
-import type { UnverifiedJws } from '../../../src/verify/token/compact.ts';
-import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/token/signature.ts';
+import type { UnverifiedJws } from '../../../src/verify/jws/compact.ts';
+import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/jws/signature.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
 
 /** What an attacker, or a hurried developer, has at hand. */
@@ -137,7 +137,7 @@ export const construct = (token: VerifiedToken, caller: Caller, rules: SenderOpt
 // @ts-expect-error not exported
 export type SealKey = typeof import('../../../src/verify/keys/jwk.ts').seal;
 // @ts-expect-error not exported
-export type SealPayload = typeof import('../../../src/verify/token/signature.ts').seal;
+export type SealPayload = typeof import('../../../src/verify/jws/signature.ts').seal;
 // @ts-expect-error not exported
 export type SealToken = typeof import('../../../src/verify/token/verify.ts').seal;
 // @ts-expect-error not exported

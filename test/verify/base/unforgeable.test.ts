@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { factsOf, importSigningKey } from '../../../src/verify/keys/jwk.ts';
-import { authenticated, needs, optional } from '../../../src/gate/access.ts';
+import { authenticated, needs, optional } from '../../../src/gate/rules/access.ts';
 import { get } from '../../../src/service/routes/route.ts';
-import { scope } from '../../../src/gate/guards.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
 import { isGenuine, type Caller } from '../../../src/verify/caller.ts';
-import { parseCompact } from '../../../src/verify/token/compact.ts';
-import { payloadOf, verifySignature } from '../../../src/verify/token/signature.ts';
+import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { payloadOf, verifySignature } from '../../../src/verify/jws/signature.ts';
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
 import { callerWith } from '../../support/caller.ts';
 import { runRoute } from '../../support/route.ts';

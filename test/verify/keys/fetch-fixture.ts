@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import { connectThrough } from '../../../src/options/proxy-tunnel.ts';
+import { connectThrough } from '../../../src/options/proxy.ts';
 import { createKeyFetcher, type KeySource } from '../../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';

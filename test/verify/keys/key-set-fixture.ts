@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
-import { createLog } from '../../../src/process/log.ts';
+import { createLog } from '../../../src/options/log.ts';
 import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
 import { TestClock } from '../../support/clock.ts';
 

@@ -6,7 +6,7 @@ import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import type { IssuerSettings } from '../../../src/process/settings/load.ts';
+import type { IssuerSettings } from '../../../src/settings/load.ts';
 import type { Response } from '../../support/client.ts';
 import { startService, type InProcess, type TestService } from '../../support/service.ts';
 import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
-import { parseCompact } from '../../../src/verify/token/compact.ts';
-import { payloadOf, verifySignature } from '../../../src/verify/token/signature.ts';
+import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { payloadOf, verifySignature } from '../../../src/verify/jws/signature.ts';
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
 import { lookAlikes } from '../base/look-alikes.ts';
 import { atOnce } from '../../support/clock.ts';

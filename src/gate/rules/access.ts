@@ -1,0 +1,114 @@
+// Access: who may use a route. Promises: admits only a Caller made by the sender check, or no caller where
+// the route allows it. Does not read credentials: identify.ts does.
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { isGenuine, type Caller } from '../../verify/caller.ts';
+import type { Guard } from './guards.ts';
+
+/** `Admitted` is the handler's `caller`. */
+export interface Access<Admitted> {
+  readonly name: string;
+  readonly credentials: 'ignored' | 'optional' | 'required';
+  /** Checked in this order, `recentLogin` last. */
+  readonly guards: readonly Guard[];
+  /** Called once nothing refuses the caller. */
+  readonly admit: (caller: Caller | undefined) => Admitted;
+}
+
+/** Why this caller may not pass. `recentLogin` (RFC 9470) comes last, and only if there is a route. */
+export function refusalOf(
+  inForce: readonly { readonly access: Access<unknown> }[],
+  caller: Caller | undefined,
+  hasRoute: boolean,
+): Refused | undefined {
+  if (caller === undefined) {
+    const isRequired = inForce.some(({ access }) => access.credentials === 'required');
+    return isRequired ? refuse('no-credentials') : undefined;
+  }
+
+  const genuine = requireCaller(caller);
+  let login: Refused | undefined;
+  for (const { access } of inForce) {
+    for (const guard of access.guards) {
+      // Only `true` passes: in JavaScript a guard may return a promise.
+      if (guard.passes(genuine) === true) continue;
+      if (!isLogin(guard)) return guard.refused;
+
+      login ??= guard.refused;
+    }
+  }
+  // Choice: other guards first, so nobody logs in again only to be refused for a scope.
+  return hasRoute ? login : undefined;
+}
+
+/** In JavaScript, it may be missing, or a guard. */
+export const isAccess = (access: unknown) => Object(access).admit !== undefined;
+
+const isGuard = (guard: unknown) => Object(guard).passes !== undefined;
+
+const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
+
+/**
+ * Everyone. Ignores credentials.
+ *
+ * @example get('/api/status', open, () => ({ status: 'ok' }))
+ */
+export const open: Access<undefined> = {
+  name: 'open',
+  credentials: 'ignored',
+  guards: [],
+  admit: () => undefined,
+};
+
+/**
+ * Everyone. Credentials, if present, must be valid.
+ *
+ * @example get('/api/feed', optional, ({ caller }) => ({ for: caller?.subject ?? 'guest' }))
+ */
+export const optional: Access<Caller | undefined> = {
+  name: 'optional',
+  credentials: 'optional',
+  guards: [],
+  admit: (caller) => caller,
+};
+
+/**
+ * Callers with a valid access token.
+ *
+ * @example get('/api/me', authenticated, ({ caller }) => ({ id: caller.subject }))
+ */
+export const authenticated: Access<Caller> = {
+  name: 'authenticated',
+  credentials: 'required',
+  guards: [],
+  admit: requireCaller,
+};
+
+/**
+ * Callers whose valid access token passes every guard. A guard that fails gives 403 (RFC 6750 §3.1),
+ * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, and for more than one `recentLogin`.
+ *
+ * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
+ */
+export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
+  if (guards.length === 0 || !guards.every(isGuard)) {
+    throw new TypeError(
+      'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+    );
+  }
+  if (guards.filter(isLogin).length > 1) {
+    throw new TypeError('needs() has more than one recentLogin; combine them');
+  }
+
+  return {
+    name: guards.map((guard) => guard.name).join(', '),
+    credentials: 'required',
+    guards,
+    admit: requireCaller,
+  };
+}
+
+function requireCaller(caller: Caller | undefined) {
+  if (isGenuine(caller)) return caller;
+
+  throw new TypeError('the caller was not made by the sender check');
+}

@@ -1,0 +1,104 @@
+// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
+// and value; never converts, never looks for substrings.
+import { isListOf } from '../../verify/base/encoding.ts';
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import type { Caller } from '../../verify/caller.ts';
+
+/** A demand on a token, for `needs`. */
+export interface Guard {
+  readonly name: string;
+  readonly passes: (caller: Caller) => boolean;
+  readonly refused: Refused;
+}
+
+export type OneOrMore = readonly [string, ...string[]];
+
+/**
+ * Passes when the token has all of these scopes. Throws a `TypeError` for an invalid one (RFC 6749 §3.3).
+ *
+ * @example needs(scope('read:orders', 'read:customers'))
+ */
+export function scope(...scopes: OneOrMore): Guard {
+  return scopeGuard('scope', 'the token lacks a required scope', scopes, 'every');
+}
+
+/**
+ * Passes when the token has one of these scopes. Throws a `TypeError` for an invalid one (RFC 6749 §3.3).
+ *
+ * @example needs(anyScope('read:orders', 'admin'))
+ */
+export function anyScope(...scopes: OneOrMore): Guard {
+  return scopeGuard('any scope of', 'the token has none of the required scopes', scopes, 'some');
+}
+
+/**
+ * Passes when the claim has exactly this value, type included. Throws a `TypeError` for a value that is
+ * missing.
+ *
+ * @example needs(claimEquals('email_verified', true))
+ */
+export function claimEquals(claim: string, expected: string | number | boolean): Guard {
+  const name = `claim ${claim} equals ${expected}`;
+  const description = `the claim ${claim} is missing or has another value`;
+  const isDemand = (expected ?? undefined) !== undefined;
+  return claimGuard(name, description, isDemand, (caller) => caller.claim(claim) === expected);
+}
+
+/**
+ * Passes when the claim, an array or space-separated text, has every one of these values. Throws a
+ * `TypeError` without values.
+ *
+ * @example needs(claimIncludes('roles', ['editor', 'viewer']))
+ */
+export function claimIncludes(claim: string, values: OneOrMore): Guard {
+  const wanted = values.slice();
+  const name = `claim ${claim} includes ${wanted.join(' ')}`;
+  const description = `the claim ${claim} is missing or lacks a required value`;
+  // `every` would skip holes in `wanted`.
+  const isDemand = wanted.length > 0 && [...wanted].every(Boolean);
+  return claimGuard(name, description, isDemand, (caller) => {
+    const value = caller.claim(claim);
+    const members: unknown = typeof value === 'string' ? value.split(' ') : value;
+    return Array.isArray(members) && wanted.every((required) => members.includes(required));
+  });
+}
+
+/**
+ * Passes when `check` returns `true`. The challenge shows `what`, which must be printable ASCII without `"`,
+ * `\` and `=`; otherwise it throws a `TypeError`.
+ *
+ * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
+ */
+export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
+  const description = `the claims do not satisfy: ${what}`;
+  const passes = (caller: Caller) => check((name) => caller.claim(name)) === true;
+  return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
+}
+
+/** RFC 6749 §3.3: scope-token. Also for `acr`, which a challenge shows. */
+export const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
+  const name = `${what} ${scopes.join(' ')}`;
+  if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all are scopes; pass each separately`);
+
+  const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
+  const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
+  return { name, refused, passes };
+}
+
+function claimGuard(
+  name: string,
+  description: string,
+  isDemand: boolean,
+  passes: (caller: Caller) => boolean,
+): Guard {
+  // An expected `undefined` would match a missing claim.
+  if (!isDemand) throw new TypeError(`${name}: demands nothing`);
+
+  // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.
+  const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
+  if (!isShowable) throw new TypeError(`${name}: has a character that a challenge cannot show`);
+
+  return { name, refused: refuse('claim-missing', { description }), passes };
+}

@@ -1,0 +1,197 @@
+// One connection: its responses under way, and how long it has been idle, unread or ended. Promises: ends
+// after its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its
+// response. Does not time header fields: Node does.
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { isEnding, pauseReading, resumeReading } from './write.ts';
+import { CLIENT_CLOSED } from '../request/exchange.ts';
+
+/** Longer than load balancers wait, so that none writes to a closing connection. */
+export const KEEP_ALIVE_MILLIS = 72_000;
+
+const UNREAD_MILLIS = 90_000;
+
+/** What to read and drop after closing our side. */
+const LINGER_MILLIS = 1_000;
+const LINGER_BYTES = 1024 * 1024;
+
+/** What may arrive after a request that has no response yet. Node sets no limit. */
+const AHEAD_BYTES = 64 * 1024;
+
+export const REQUEST_MILLIS = 15_000;
+
+interface UnderWay {
+  readonly response: ServerResponse;
+  readonly beganAtByte: number;
+  /** When `isOverdue` first found it written. */
+  writtenAtMillis?: number;
+}
+
+/** The listener asks `isLate` and `isOverdue` every second. */
+export class Connection {
+  readonly #socket: Socket;
+
+  /** RFC 9112 §9.3.2: in order. */
+  readonly #underWay: UnderWay[] = [];
+
+  #isHeld = false;
+  #isFinishing = false;
+  /** The response that closes the connection. */
+  #last: ServerResponse | undefined;
+
+  #bytesRead = 0;
+
+  #idleSinceMillis: number | undefined;
+  #arrivingSinceMillis: number | undefined;
+  #endedAtMillis: number | undefined;
+  #makeFinalText: (() => string) | undefined;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    // Node's own, after the last response, would reset a client that still sends.
+    socket.destroySoon = () => this.#end();
+    // `isOverdue` replaces Node's timer, which restarts with every byte.
+    socket.setTimeout = () => socket;
+    socket.on('end', () => this.#emit(CLIENT_CLOSED));
+  }
+
+  begin(response: ServerResponse) {
+    this.#underWay.push({ response, beganAtByte: this.#socket.bytesRead });
+    this.#arrivingSinceMillis = undefined;
+    response.on('finish', this.#finish);
+    if (this.#isFinishing) {
+      this.#closeAfter(response);
+      // Once what has arrived is parsed.
+      setImmediate(() => this.finishUp());
+    }
+    if (this.#isFarAhead) this.#hold();
+  }
+
+  get #isFarAhead() {
+    const { bytesRead } = this.#socket;
+    return bytesRead - (this.#underWay[0]?.beganAtByte ?? bytesRead) > AHEAD_BYTES;
+  }
+
+  #hold() {
+    this.#isHeld = true;
+    pauseReading(this.#socket);
+  }
+
+  #resume() {
+    this.#isHeld = false;
+    const isLast = this.#makeFinalText !== undefined || isEnding(this.#socket);
+    if (!isLast) resumeReading(this.#socket);
+  }
+
+  get arriving() {
+    const last = this.#underWay.at(-1)?.response.req;
+    return last?.complete ? undefined : last;
+  }
+
+  get isIdle() {
+    return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
+  }
+
+  /**
+   * For a drain: the newest response closes the connection or, if it has begun, the next one does (RFC 9112
+   * §9.6).
+   */
+  finishUp() {
+    this.#isFinishing = true;
+    const last = this.#underWay.at(-1)?.response;
+    if (last === undefined || last.headersSent) return;
+
+    this.#closeAfter(last);
+    if (this.arriving !== undefined) return;
+
+    this.#isHeld = false;
+    // A later request would run, but get no response.
+    pauseReading(this.#socket);
+  }
+
+  /** If a later request arrives, its response closes instead, so that all are sent. */
+  #closeAfter(response: ServerResponse) {
+    if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
+    this.#last = response;
+    response.shouldKeepAlive = false;
+  }
+
+  /** The connection is gone. Before version 24, Node tells only the first response. */
+  leave() {
+    this.#emit('close');
+  }
+
+  #emit(event: string | symbol) {
+    for (const { response } of this.#underWay) response.emit(event);
+  }
+
+  readonly #finish = () => {
+    this.#underWay.shift();
+    this.#bytesRead = this.#socket.bytesRead;
+    this.#idleSinceMillis = undefined;
+    if (this.#isHeld && !this.#isFarAhead) this.#resume();
+    this.#endWithFinalText();
+  };
+
+  /** Ends it with the response to CONNECT, or to bytes that are not a request. Only the first call counts. */
+  endWith(makeText: () => string) {
+    this.#makeFinalText ??= makeText;
+    // Requests that have arrived are still served.
+    pauseReading(this.#socket);
+    this.#endWithFinalText();
+  }
+
+  #endWithFinalText() {
+    if (this.#makeFinalText !== undefined && this.#underWay.length === 0) this.#end(this.#makeFinalText);
+  }
+
+  /** RFC 9112 §9.6: closes our side; the socket closes when the client does, or after `LINGER_MILLIS`. */
+  #end(makeText = () => '') {
+    const socket = this.#socket;
+    if (!socket.writable) return;
+
+    socket.end(makeText());
+    this.#discardRest();
+  }
+
+  #discardRest() {
+    const socket = this.#socket;
+    let bytes = 0;
+    socket.removeAllListeners('data').removeAllListeners('end');
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+      if (bytes > LINGER_BYTES) socket.pause();
+    });
+    resumeReading(socket);
+    // Node stops reading behind the stream's back while responses pile up.
+    socket._read(0);
+  }
+
+  /** Whether a request takes too long to arrive. Node checks that only once per connection. */
+  isLate(nowMillis: number) {
+    if (this.arriving === undefined || this.#isHeld) return false;
+
+    this.#arrivingSinceMillis ??= nowMillis;
+    return nowMillis - this.#arrivingSinceMillis >= REQUEST_MILLIS;
+  }
+
+  /** Limits count from the call that first saw the state. */
+  isOverdue(nowMillis: number) {
+    if (this.#socket.writableEnded) {
+      this.#endedAtMillis ??= nowMillis;
+      return nowMillis - this.#endedAtMillis >= LINGER_MILLIS;
+    }
+
+    if (this.#underWay.length === 0) {
+      this.#idleSinceMillis ??= nowMillis;
+      return nowMillis - this.#idleSinceMillis >= KEEP_ALIVE_MILLIS;
+    }
+
+    for (const each of this.#underWay) {
+      if (!each.response.writableEnded) break;
+      each.writtenAtMillis ??= nowMillis;
+    }
+    const unreadSinceMillis = this.#underWay[0]?.writtenAtMillis ?? nowMillis;
+    return nowMillis - unreadSinceMillis >= UNREAD_MILLIS;
+  }
+}

@@ -1,0 +1,187 @@
+// node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
+// limits; on stop, requests under way get ten seconds. Does not decide when a response ends its connection:
+// write.ts and connection.ts do.
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '../../verify/base/clock.ts';
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
+import { CLOSE } from './write.ts';
+import { refuseBody } from '../routes/body-refusal.ts';
+import { createBatches } from './batches.ts';
+import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
+import { MAX_FIELDS } from '../request/message.ts';
+import { RequestStream } from './request-stream.ts';
+import type { Responder } from '../request/responder.ts';
+
+const OPTIONS = {
+  headersTimeout: 10_000,
+  requestTimeout: REQUEST_MILLIS,
+  keepAliveTimeout: KEEP_ALIVE_MILLIS,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 16 * 1024,
+  requireHostHeader: false,
+  optimizeEmptyRequests: true,
+  // Explicit, so that NODE_OPTIONS cannot turn it on.
+  insecureHTTPParser: false,
+};
+
+const SWEEP_MILLIS = 1_000;
+const STOP_MILLIS = 10_000;
+
+/** The port closes after QUIET_TURNS turns without a new connection, or after QUIET_MILLIS in all. */
+const QUIET_TURNS = 5;
+const QUIET_MILLIS = 250;
+
+export function createListener(responder: Responder, clock: Clock) {
+  const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
+  Object.assign(server, {
+    // One more, so that the pipeline sees the excess.
+    maxHeadersCount: MAX_FIELDS + 1,
+    // Clients that closed their side get responses (RFC 9112 §9.6).
+    httpAllowHalfOpen: true,
+    // `close` would reset connections whose next request is in the socket.
+    closeIdleConnections: () => {},
+  });
+  const connections = new Map<Socket, Connection>();
+  const enqueue = createBatches(responder);
+
+  function receive(request: IncomingMessage, response: ServerResponse) {
+    connections.get(request.socket)?.begin(response);
+    enqueue(request, response);
+  }
+
+  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage) {
+    const makeText = () => replyText(responder.turnAway(refused, request), clock.now());
+    connections.get(socket)?.endWith(makeText);
+  }
+
+  function refuseArriving(socket: Socket, refused: Refused) {
+    const arriving = connections.get(socket)?.arriving;
+    if (arriving === undefined) endWithRefusal(socket, refused);
+    else refuseBody(arriving, refused);
+  }
+
+  server.on('connection', (socket: Socket) => {
+    const connection = new Connection(socket);
+    connections.set(socket, connection);
+    socket.once('close', () => {
+      connections.delete(socket);
+      connection.leave();
+    });
+  });
+
+  // `checkContinue` keeps Node from sending 100 Continue (RFC 9110 §10.1.1).
+  server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
+
+  server.on('connect', (request) => {
+    const { socket } = request;
+    // Node no longer handles its errors.
+    socket.on('error', () => socket.destroy());
+    endWithRefusal(socket, refuse('target-refused'), request);
+  });
+
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    // If unread responses or an unread body have paused the socket, the sweep ends it.
+    if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
+  });
+
+  let isStopping = false;
+  let cancelSweep = () => {};
+
+  function sweep() {
+    const nowMillis = clock.monotonic();
+    for (const [socket, connection] of connections) {
+      // Node calls connections idle too early.
+      const isOver = isStopping && connection.isIdle;
+      if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
+      else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
+    }
+    cancelSweep = clock.after(SWEEP_MILLIS, sweep);
+  }
+
+  server.on('listening', sweep).on('close', () => cancelSweep());
+
+  function finishUp() {
+    for (const connection of connections.values()) connection.finishUp();
+  }
+
+  /** Closing at once would reset accepted connections that Node has not seen. */
+  function whenQuiet(close: () => void) {
+    let turnsLeft = QUIET_TURNS;
+    let isLate = false;
+
+    const restart = () => {
+      turnsLeft = QUIET_TURNS;
+    };
+
+    const cancel = clock.after(QUIET_MILLIS, () => {
+      isLate = true;
+    });
+
+    function turn() {
+      turnsLeft -= 1;
+      if (turnsLeft > 0 && !isLate) {
+        setImmediate(turn);
+        return;
+      }
+
+      cancel();
+      server.off('connection', restart);
+      close();
+    }
+
+    server.on('connection', restart);
+    setImmediate(turn);
+  }
+
+  /**
+   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
+   * seconds.
+   */
+  const stop = () =>
+    new Promise<'drained' | 'deadline'>((resolve) => {
+      let outcome: 'drained' | 'deadline' = 'drained';
+      isStopping = true;
+      finishUp();
+      // A sweep now could cut off a request that is on its way.
+      cancelSweep();
+      cancelSweep = clock.after(SWEEP_MILLIS, sweep);
+
+      const cancelDeadline = clock.after(STOP_MILLIS, () => {
+        outcome = 'deadline';
+        for (const socket of connections.keys()) socket.destroy();
+      });
+
+      function finish() {
+        cancelDeadline();
+        // Sockets emit `close`, which aborts handlers, after this phase.
+        setImmediate(() => setImmediate(resolve, outcome));
+      }
+
+      whenQuiet(() => {
+        server.close(finish);
+        // Again, for connections that came since the first time.
+        finishUp();
+      });
+    });
+
+  return { server, stop };
+}
+
+const LATE = refuse('request_timeout');
+
+function refusalFor({ code }: NodeJS.ErrnoException) {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return LATE;
+  if (code === 'HPE_HEADER_OVERFLOW') return refuse('header_fields_too_large');
+  return refuse('malformed-http');
+}
+
+function replyText({ status, fields, content }: Reply, nowMillis: number) {
+  const first = `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
+  // RFC 9110 §6.6.1
+  const pairs = pairsOf(['Date', new Date(nowMillis).toUTCString(), ...fields, ...CLOSE]);
+  const lines = pairs.map((pair) => pair.join(': '));
+  return [first, ...lines, '', content].join('\r\n');
+}

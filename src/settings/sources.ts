@@ -1,0 +1,101 @@
+// Collects entries from the environment, .env, and application.yml or the file that CONFIG_FILE names.
+// Promises: an unreadable file is a problem; a missing one, or one that Node's permission model hides, only
+// if CONFIG_FILE names it.
+import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { decodeUtf8, undefinedOn } from '../verify/base/encoding.ts';
+import { find, TEMPLATE, throwAt, throwProblem, SettingProblem, problemOf, type Entry } from './entry.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What Kubernetes and Docker set for other services called `idp` or `metrics`. */
+const ORCHESTRATED =
+  /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
+
+type Parse = (text: string, path: string, problems: string[]) => Entry[];
+
+type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
+
+export type FoundEntries = ReturnType<typeof findEntries>;
+
+export function findEntries(
+  environment: Environment,
+  directory: string,
+  { parseDotEnv, parseYaml }: Parsers,
+) {
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const files: string[] = [];
+  let lookedIn = 'environment';
+
+  function readFile(path: string, parse: Parse, namedBy?: Entry): Entry[] {
+    try {
+      if (String(namedBy?.value).includes('${')) throwProblem(TEMPLATE);
+      const text = readText(path, namedBy !== undefined);
+      lookedIn &&= `${lookedIn}, ${path} (${text === undefined ? 'not ' : ''}there)`;
+      if (text === undefined) return [];
+
+      files.push(path);
+      return parse(text, path, problems);
+    } catch (error) {
+      // Node's permission model hides whether it exists; any other error prevents startup.
+      if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
+        lookedIn &&= `${lookedIn}, ${path} (not granted)`;
+        return [];
+      }
+
+      lookedIn = '';
+      const problem = describeError(error, path);
+      problems.push(namedBy ? problemOf(namedBy, problem) : problem);
+      return [];
+    }
+  }
+
+  const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
+  const configFile = find(variables, 'CONFIG_FILE');
+  // `application.yaml` would be ignored silently, and might hold a safeguard.
+  const misnamed = join(directory, 'application.yaml');
+  // The permission model makes `existsSync` throw.
+  if (configFile === undefined && undefinedOn(Error, () => existsSync(misnamed))) {
+    problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
+  }
+
+  const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
+  const keys = readFile(path, parseYaml, configFile);
+  return {
+    /** The first entry wins. */
+    variables,
+    keys,
+    files,
+    /** For messages; empty if a file could not be read. */
+    lookedIn,
+    problems,
+    warnings,
+  };
+}
+
+const entriesOf = (environment: Environment) =>
+  Object.entries(environment)
+    .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
+    .map(([name, value = '']) => ({ name, value, source: 'environment' }));
+
+/** Reads only regular files: a pipe might never end. */
+function readText(path: string, isDemanded: boolean) {
+  // A broken link is not "missing": its target may have held a safeguard.
+  if (lstatSync(path, { throwIfNoEntry: isDemanded }) === undefined) return undefined;
+
+  const status = statSync(path);
+  if (!status.isFile()) throwAt(path, 'is not a regular file; put one there or remove it');
+  if (status.size > 1_000_000) throwAt(path, 'is longer than a million bytes; shorten it');
+  return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; convert it');
+}
+
+const codeOf = (error: unknown): unknown => Object(error).code;
+
+function describeError(error: unknown, path: string) {
+  if (error instanceof SettingProblem) return error.message;
+  const code = codeOf(error);
+  if (code === undefined) throw error;
+
+  return `${path}: cannot be read (${code}); make it readable, or correct the setting that names it`;
+}

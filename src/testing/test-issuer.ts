@@ -1,0 +1,164 @@
+// A test issuer: a signing key, tokens and proofs, for tests without a network. Only testing.ts loads it.
+import {
+  constants,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  hash,
+  randomUUID,
+  sign,
+  type KeyObject,
+} from 'node:crypto';
+import type { JsonObject } from '../verify/base/encoding.ts';
+
+/** Adds to or replaces the usual claims. `undefined` removes one. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** For DPoP (RFC 9449): ES256. */
+export interface ProofKey {
+  /** RFC 7638, base64url: the `cnf.jkt` of a bound token. */
+  readonly thumbprint: string;
+  readonly publicJwk: JsonObject;
+  readonly privateKey: KeyObject;
+}
+
+export interface ProofRequest {
+  readonly method: string;
+  readonly url: string;
+}
+
+export interface TestIssuerOptions {
+  /** Host name. Default: `issuer.test`. */
+  readonly domain?: string;
+  /** Default: `https://api.test`. */
+  readonly audience?: string;
+  /** Default: `RS256`. */
+  readonly algorithm?: TestAlgorithm;
+}
+
+const AS_TEXT = {
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+} as const;
+
+/** PEM texts. Versions of @types/node differ in what they call them. */
+type KeyPair = Readonly<Record<'publicKey' | 'privateKey', unknown>>;
+
+const makeRsa = (): KeyPair => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT });
+
+const makeEc = (namedCurve: string) => (): KeyPair => generateKeyPairSync('ec', { namedCurve, ...AS_TEXT });
+
+const makeEd25519 = (): KeyPair => generateKeyPairSync('ed25519', AS_TEXT);
+
+/** RFC 7518 §3, RFC 8037 §3.1 */
+const ALGORITHMS = {
+  RS256: { make: makeRsa, digest: 'sha256', use: {} },
+  PS256: {
+    make: makeRsa,
+    digest: 'sha256',
+    use: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
+  },
+  ES256: { make: makeEc('P-256'), digest: 'sha256', use: {} },
+  ES384: { make: makeEc('P-384'), digest: 'sha384', use: {} },
+  ES512: { make: makeEc('P-521'), digest: 'sha512', use: {} },
+  EdDSA: { make: makeEd25519, digest: null, use: {} },
+};
+
+/** The signature algorithms of a test issuer. */
+export type TestAlgorithm = keyof typeof ALGORITHMS;
+
+/** An issuer that `createTestIssuer` has made. */
+export type TestIssuer = ReturnType<typeof createTestIssuer>;
+
+/** RFC 7515 §3.1. `dsaEncoding` is for ECDSA (RFC 7518 §3.4); RSA ignores it. */
+function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
+  const input = `${encode(header)}.${encode(payload)}`;
+  const { digest, use } = ALGORITHMS[header.alg];
+  const signature = sign(digest, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363', ...use });
+  return `${input}.${signature.toString('base64url')}`;
+}
+
+const encode = (part: Members) => Buffer.from(JSON.stringify(part)).toString('base64url');
+
+const nowSeconds = () => Math.floor(Date.now() / 1000);
+
+/**
+ * Creates an issuer with its own signing key.
+ *
+ * @example
+ * const issuer = createTestIssuer();
+ * const service = createService({ routes }, { ...issuer.settings, port: 0 }, issuer);
+ * const url = await service.listen();
+ * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
+ */
+export function createTestIssuer({
+  domain = 'issuer.test',
+  audience = 'https://api.test',
+  algorithm = 'RS256',
+}: TestIssuerOptions = {}) {
+  if (!Object.keys(ALGORITHMS).includes(algorithm)) {
+    throw new TypeError(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}`);
+  }
+
+  const { privateKey, publicJwk } = keysOf(ALGORITHMS[algorithm].make());
+  const kid = randomUUID();
+  const jwk = { ...publicJwk, kid, use: 'sig', alg: algorithm };
+
+  /** Creates a token that expires in five minutes. */
+  function token(claims: Members = {}): string {
+    const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
+    return signJws({ alg: algorithm, typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
+  }
+
+  return {
+    /** For `createService` and `createGate`. Only errors are logged. */
+    settings: { domain, audience, algorithms: [algorithm], logLevel: 'error' as const },
+    /** The option of `createService` and `createGate` that replaces the provider. */
+    fetchKeys: async () => ({ keys: [jwk] }),
+    token,
+    /** RFC 9449 §6.1 */
+    boundToken(key: ProofKey, claims: Members = {}) {
+      return token({ cnf: { jkt: key.thumbprint }, ...claims });
+    },
+    bearer: (claims: Members = {}) => ({ authorization: `Bearer ${token(claims)}` }),
+    proof: createProof,
+  };
+}
+
+/**
+ * Creates a key for `boundToken` and `proof`.
+ *
+ * @example const key = createProofKey();
+ */
+export function createProofKey(): ProofKey {
+  const { privateKey, publicJwk } = keysOf(ALGORITHMS.ES256.make());
+  const { crv, kty, x, y } = publicJwk;
+  // RFC 7638 §3.2: only the required members, in this order.
+  const members = { crv, kty, x, y };
+  const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
+  return { thumbprint, publicJwk: members, privateKey };
+}
+
+/** Node 20 hangs if it exports a generated key while the generator is garbage-collected. */
+function keysOf({ publicKey, privateKey }: KeyPair) {
+  const publicJwk = createPublicKey(String(publicKey)).export({ format: 'jwk' });
+  return { privateKey: createPrivateKey(String(privateKey)), publicJwk };
+}
+
+/**
+ * Creates a proof for a request with this token (RFC 9449 §4.2), issued now.
+ *
+ * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
+ */
+export function createProof(
+  key: ProofKey,
+  { method, url }: ProofRequest,
+  token: string,
+  claims: Members = {},
+): string {
+  const htu = url.replace(/[?#][^]*/, '');
+  const ath = hash('sha256', token, 'base64url');
+  const usual = { jti: randomUUID(), htm: method, htu, iat: nowSeconds(), ath };
+  const header = { typ: 'dpop+jwt', alg: 'ES256' as const, jwk: key.publicJwk };
+  return signJws(header, { ...usual, ...claims }, key.privateKey);
+}

@@ -1,0 +1,381 @@
+/* The gate in any server: Fetch Requests, a further access once the body is known, and connections that
+   outlive a token. */
+import { strict as assert } from 'node:assert';
+import { test, type TestContext } from 'node:test';
+import {
+  anyScope,
+  authenticated,
+  claimCheck,
+  createGate,
+  needs,
+  open,
+  optional,
+  recentLogin,
+  scope,
+  type Caller,
+} from '../../../src/gatehouse.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+
+const issuer = createTestIssuer();
+const access = needs(scope('read:orders'));
+const READER = { scope: 'read:orders' };
+
+async function openGate(t: TestContext, settings: object = {}) {
+  const gate = await createGate({ ...issuer.settings, ...settings }, issuer);
+  t.after(gate.close);
+  return gate;
+}
+
+const requestWith = (...rawHeaders: string[]) => ({
+  method: 'GET',
+  url: '/orders',
+  rawHeaders: ['Host', 'api.test', ...rawHeaders],
+});
+
+const bearer = (claims: object) => ['Authorization', issuer.bearer({ ...claims }).authorization];
+
+test('the gate checks a Fetch Request and does not read its body', async (t) => {
+  const gate = await openGate(t);
+  const headers = issuer.bearer(READER);
+  const request = new Request('https://api.test/orders?a=1', { method: 'POST', body: '{}', headers });
+  const verdict = await gate.check(request, access);
+  assert.ok(!verdict.refusal);
+  assert.equal(verdict.caller.subject, 'test-user');
+  assert.equal(request.bodyUsed, false);
+  const { refusal } = await gate.check(new Request('https://api.test/orders'), access);
+  assert.equal(refusal?.status, 401);
+  const response = new Response(refusal.body, refusal);
+  assert.match(response.headers.get('www-authenticate') ?? '', /^Bearer realm="api"/);
+});
+
+for (const path of [
+  '/x/../orders',
+  '/x/%2E%2e/orders',
+  '/./orders',
+  '/orders/..?a=1',
+  '/x\\..\\orders',
+  '/x/%2e%2e\\orders',
+]) {
+  test(`the gate refuses the path ${path}, whatever the access, when the request object has the URL as it was sent [RFC 3986 §5.2.4]`, async (t) => {
+    const gate = await openGate(t);
+    for (const each of [access, open]) {
+      const headers = Object.entries(issuer.bearer(READER));
+      const { refusal } = await gate.check({ method: 'GET', url: `https://api.test${path}`, headers }, each);
+      assert.equal(refusal?.status, 400);
+    }
+  });
+}
+
+test('the gate leaves out the fragment of a Request, which is no part of the path [RFC 3986 §3.5]', async (t) => {
+  const gate = await openGate(t);
+  const request = new Request('https://api.test/orders#x/../y', { headers: issuer.bearer(READER) });
+  assert.equal((await gate.check(request, access)).refusal, undefined);
+});
+
+test('the gate reads the scheme of a Request in any letter case, and leaves out the fragment of any target', async (t) => {
+  const gate = await openGate(t);
+  const headers = Object.entries(issuer.bearer(READER));
+  const fetched = await gate.check({ method: 'GET', url: 'HTTPS://api.test/orders', headers }, access);
+  assert.equal(fetched.refusal, undefined);
+  const target = { ...requestWith(...bearer(READER)), url: '/orders#/../x' };
+  assert.equal((await gate.check(target, access)).refusal, undefined);
+});
+
+test('the gate refuses a request that may have lost header fields, whatever the access', async (t) => {
+  const gate = await openGate(t);
+  const rawHeaders = Array.from({ length: 1_000 }, (_, index) => [`A${index}`, '']).flat();
+  for (const each of [open, optional, authenticated]) {
+    const { refusal } = await gate.check({ method: 'GET', url: '/', rawHeaders }, each);
+    assert.equal(refusal?.status, 431);
+  }
+});
+
+test('the gate treats a request with two Origin fields as one from an unlisted origin', async (t) => {
+  const origin = 'https://app.test';
+  const gate = await openGate(t, { corsAllowedOrigins: [origin] });
+
+  const fieldsFor = async (...rawHeaders: string[]) =>
+    new Headers((await gate.check(requestWith(...rawHeaders), access)).refusal?.headers);
+
+  const listed = await fieldsFor('Origin', origin);
+  assert.equal(listed.get('access-control-allow-origin'), origin);
+  const repeated = await fieldsFor('Origin', origin, 'Origin', 'https://other.test');
+  assert.equal(repeated.has('access-control-allow-origin'), false);
+});
+
+test('authorize throws for a value that is not a Caller, even if the access is also invalid', async (t) => {
+  const gate = await openGate(t);
+  const error = new TypeError('authorize needs a verified Caller');
+  assert.throws(() => gate.authorize({} as Caller, {} as never), error);
+});
+
+test('the gate compares a proof with the URL of a Request, but with the scheme http and without the query [RFC 9449 §4.3(9)]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+
+  const ask = (address: string, url: string) => {
+    const dpop = createProof(key, { method: 'GET', url }, token);
+    // Only the URL of the Request counts.
+    const headers = { authorization: `DPoP ${token}`, dpop, host: 'evil.test' };
+    return gate.check({ method: 'GET', url: address, headers: Object.entries(headers) }, access);
+  };
+
+  const good = await ask('https://api.test:8443/orders?a=1', 'http://api.test:8443/orders');
+  assert.equal(good.refusal, undefined);
+  for (const url of ['https://api.test:8443/orders', 'http://evil.test/orders', 'http://api.test/orders']) {
+    const { refusal } = await ask('https://api.test:8443/orders?a=1', url);
+    assert.match(String(refusal?.body), /"invalid_dpop_proof"/, url);
+  }
+});
+
+test('the gate refuses repeated fields that Fetch has joined', async (t) => {
+  const gate = await openGate(t);
+  const { authorization } = issuer.bearer(READER);
+  const headers = new Headers([
+    ['Authorization', authorization],
+    ['Authorization', authorization],
+  ]);
+  const { refusal } = await gate.check(new Request('http://api.test/', { headers }), access);
+  assert.equal(refusal?.status, 401);
+});
+
+test('the gate throws for a Request that no client could have sent', async (t) => {
+  const gate = await openGate(t);
+  for (const request of [
+    { method: 'GET', url: '/orders', headers: new Headers() },
+    ...[
+      'data:text/plain,hi',
+      'about:blank',
+      'file:///orders',
+      'blob:http://a.test/b',
+      'ws://a.test/',
+      'http://a:b/',
+    ].map((url) => ({ method: 'GET', url, headers: new Headers() })),
+    { url: 'http://a.test/', headers: new Headers() },
+    { method: 'GET', url: 'http://a.test/' },
+    { method: 'GET', url: '/orders', rawHeaders: undefined },
+    { method: 'GET', url: '/orders', rawHeaders: 'Host' },
+    {},
+    undefined,
+    null,
+    '/orders',
+  ]) {
+    await assert.rejects(gate.check(request as Request, access), {
+      name: 'TypeError',
+      message: 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers',
+    });
+  }
+});
+
+test('the gate throws for a value that is not an access, with or without credentials', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  const error = new TypeError('the gate needs an access, such as needs()');
+  for (const given of [undefined, null, {}, scope('read:orders'), needs, 'authenticated']) {
+    await assert.rejects(gate.check(requestWith(), given as never), error);
+    await assert.rejects(gate.check(requestWith(...bearer(READER)), given as never), error);
+    assert.throws(() => gate.authorize(caller, given as never), error);
+  }
+});
+
+async function admitted(t: TestContext, claims: object, settings: object = {}) {
+  const gate = await openGate(t, settings);
+  const verdict = await gate.check(requestWith(...bearer(claims)), authenticated);
+  assert.ok(!verdict.refusal);
+  return { gate, caller: verdict.caller };
+}
+
+test('an admitted caller is authorized for a further access by its guards alone', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  assert.equal(gate.authorize(caller, access).caller, caller);
+  assert.equal(gate.authorize(caller, authenticated).caller, caller);
+  assert.equal(gate.authorize(caller, optional).caller, caller);
+  const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
+  const checked = await gate.check(requestWith(...bearer(READER)), needs(scope('write:orders')));
+  assert.deepEqual(refusal, checked.refusal);
+});
+
+test('a proof is used once, however many accesses its caller is authorized for [RFC 9449 §11.1]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const dpop = createProof(key, { method: 'GET', url: 'http://api.test/orders' }, token);
+  const request = requestWith('Authorization', `DPoP ${token}`, 'DPoP', dpop);
+  const verdict = await gate.check(request, authenticated);
+  assert.ok(!verdict.refusal);
+  for (let time = 0; time < 3; time += 1) assert.ok(!gate.authorize(verdict.caller, access).refusal);
+  const { refusal } = gate.authorize(verdict.caller, needs(scope('write:orders')));
+  // The error is on the scheme that was used.
+  assert.match(JSON.stringify(refusal?.headers), /DPoP error=\\"insufficient_scope\\"/);
+  assert.equal((await gate.check(request, authenticated)).refusal?.status, 401);
+});
+
+test('a refusal by authorize has neither cross-origin fields nor a nonce', async (t) => {
+  const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
+  const { gate, caller } = await admitted(t, READER, settings);
+  const { refusal } = gate.authorize(caller, needs(scope('read:orders'), scope('write:orders')));
+  assert.deepEqual(
+    refusal?.headers.map(([name]) => name),
+    ['Content-Type', 'Cache-Control', 'X-Content-Type-Options', 'Content-Length', 'WWW-Authenticate'],
+  );
+  assert.match(JSON.stringify(refusal?.headers), /scope=\\"read:orders write:orders\\"/);
+});
+
+/** The log lines of single requests that the action writes. */
+async function linesOf(t: TestContext, action: () => unknown): Promise<Record<string, unknown>[]> {
+  const { write } = process.stdout;
+  let written = '';
+  const { mock } = t.mock.method(process.stdout, 'write', (text: unknown, ...rest: unknown[]) => {
+    written += String(text);
+    return Reflect.apply(write, process.stdout, [text, ...rest]);
+  });
+  await action();
+  await new Promise(setImmediate);
+  mock.restore();
+  const lines = written.split('\n').filter((line) => /"message":"request( refused)?"/.test(line));
+  return lines.map((line) => JSON.parse(line));
+}
+
+test('the log names issuer and key of a caller whom authorize refuses', async (t) => {
+  const { gate, caller } = await admitted(t, READER, { logLevel: 'debug' });
+  const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
+  const lines = await linesOf(t, () => gate.authorize(caller, needs(scope('write:orders'))));
+  assert.deepEqual(
+    lines.map((line) => [line.message, line.reason, line.issuer, line.kid]),
+    [['request refused', 'scope-missing', 'idp', kid]],
+  );
+});
+
+test('the log names issuer and key of a good token whose sender constraint is refused [RFC 9449 §7.1]', async (t) => {
+  const gate = await openGate(t, { logLevel: 'debug', dpopMode: 'ALLOWED' });
+  const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
+  const token = issuer.boundToken(createProofKey(), READER);
+  const lines = await linesOf(t, () => gate.check(requestWith('Authorization', `Bearer ${token}`), access));
+  assert.deepEqual(
+    lines.map((line) => [line.message, line.reason, line.issuer, line.kid]),
+    [['request refused', 'bound-token', 'idp', kid]],
+  );
+});
+
+test('a gate logs no line for an admitted request, even with accessLog', async (t) => {
+  const gate = await openGate(t, { accessLog: true, logLevel: 'debug' });
+  const request = requestWith('Authorization', issuer.bearer(READER).authorization);
+  const lines = await linesOf(t, async () => {
+    assert.ok(!(await gate.check(request, access)).refusal);
+    assert.equal((await gate.check(requestWith(), access)).refusal?.status, 401);
+  });
+  assert.deepEqual(
+    lines.map(({ message }) => message),
+    ['request refused'],
+  );
+});
+
+test('authorize checks a login by the current time [RFC 9470 §3]', async (t) => {
+  const auth_time = Math.floor(Date.now() / 1000) - 50;
+  const { gate, caller } = await admitted(t, { auth_time });
+  const fresh = needs(recentLogin({ maxAgeSeconds: 60 }));
+  assert.equal(gate.authorize(caller, fresh).caller, caller);
+  const { now } = Date;
+  Date.now = () => now() + 20_000;
+  t.after(() => {
+    Date.now = now;
+  });
+  assert.match(String(gate.authorize(caller, fresh).refusal?.body), /insufficient_user_authentication/);
+});
+
+test('the gate refuses a login that is too old [RFC 9470 §3]', async (t) => {
+  const gate = await openGate(t);
+  const fresh = needs(recentLogin({ maxAgeSeconds: 60 }));
+  const request = requestWith(...bearer({ auth_time: Math.floor(Date.now() / 1000) - 90 }));
+  const { refusal } = await gate.check(request, fresh);
+  assert.match(String(refusal?.body), /insufficient_user_authentication/);
+});
+
+for (const thrown of [new Error('a bug'), undefined, null, 0]) {
+  test(`authorize refuses with 500 if a guard throws ${thrown}`, async (t) => {
+    const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
+    const guard = claimCheck('broken', () => {
+      throw thrown;
+    });
+    assert.equal(gate.authorize(caller, needs(guard)).refusal?.status, 500);
+  });
+}
+
+test('authorize throws for a caller that no check in this process made, and for an access that is open', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  for (const other of [
+    undefined,
+    null,
+    {},
+    { ...caller },
+    Object.create(caller),
+    new Proxy(caller, {}),
+    'x',
+    proxy,
+  ]) {
+    assert.throws(() => gate.authorize(other as Caller, access), {
+      name: 'TypeError',
+      message: 'authorize needs a verified Caller',
+    });
+  }
+  assert.throws(() => gate.authorize(caller, open as never), {
+    name: 'TypeError',
+    message: 'authorize needs an access that is not open',
+  });
+});
+
+test('authorize throws for a copied caller, even if the access is also invalid or is open', async (t) => {
+  const { gate, caller } = await admitted(t, READER);
+  for (const given of [undefined, {}, scope('read:orders'), open]) {
+    assert.throws(() => gate.authorize({ ...caller } as Caller, given as never), {
+      name: 'TypeError',
+      message: 'authorize needs a verified Caller',
+    });
+  }
+});
+
+const read = scope('read:orders');
+const write = scope('write:orders');
+
+/** The scopes that the challenge of a refusal names. */
+const named = (refusal?: { headers: readonly (readonly string[])[] }) =>
+  /scope="([^"]*)"/.exec(
+    String(new Headers(refusal?.headers as [string, string][]).get('www-authenticate')),
+  )?.[1];
+
+test('the challenge without a token names the scope of the base access, and a refusal by authorize names every scope of its own access [RFC 6750 §3]', async (t) => {
+  const { gate, caller } = await admitted(t, READER, { resourceUrl: 'https://api.test/mcp' });
+  const stranger = await gate.check(new Request('https://api.test/mcp', { method: 'POST' }), needs(read));
+  assert.deepEqual([stranger.refusal?.status, named(stranger.refusal)], [401, 'read:orders']);
+  const { refusal } = gate.authorize(caller, needs(read, write));
+  assert.deepEqual([refusal?.status, named(refusal)], [403, 'read:orders write:orders']);
+});
+
+test('a base access that needs any one of several scopes names them all in its challenge, and a token with any one of them passes [RFC 6750 §3]', async (t) => {
+  const gate = await openGate(t, { resourceUrl: 'https://api.test/mcp' });
+  const base = needs(anyScope('read:orders', 'write:orders'));
+  assert.equal(named((await gate.check(requestWith(), base)).refusal), 'read:orders write:orders');
+  for (const granted of ['read:orders', 'write:orders']) {
+    const { caller } = await gate.check(requestWith(...bearer({ scope: granted })), base);
+    assert.ok(caller);
+    assert.equal(gate.authorize(caller, needs(read, write)).refusal?.status, 403);
+  }
+});
+
+test('authorize refuses with 500 if the only guard of an access throws', async (t) => {
+  const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
+  const faulty = needs(
+    claimCheck('is good', () => {
+      throw new Error('a bug');
+    }),
+  );
+  assert.equal(gate.authorize(caller, faulty).refusal?.status, 500);
+});
+
+test('a caller has the expiry of the token, for connections that outlive the request', async (t) => {
+  const exp = Math.floor(Date.now() / 1000) + 120.5;
+  const { caller } = await admitted(t, { exp });
+  assert.equal(caller.expiresAtMillis, exp * 1000);
+});

@@ -1,0 +1,437 @@
+/* The gate in front of an existing server: what it admits, what it refuses, and what it does not touch. */
+import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import {
+  claimCheck,
+  createGate,
+  needs,
+  open,
+  optional,
+  scope,
+  type GateRequest,
+} from '../../../src/gatehouse.ts';
+import { createGateChecks } from '../../../src/gate/foreign/gate.ts';
+import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { nonceAt } from '../../support/proof.ts';
+import { createRoutes } from '../../support/routes.ts';
+import { clock } from '../../support/caller.ts';
+
+const issuer = createTestIssuer();
+const access = needs(scope('read:orders'));
+const READER = { scope: 'read:orders' };
+
+const openGate = (settings: object = {}) => createGate({ ...issuer.settings, ...settings }, issuer);
+
+const requestWith = (...rawHeaders: string[]): GateRequest => ({
+  method: 'GET',
+  url: '/orders',
+  rawHeaders: ['Host', 'api.test', ...rawHeaders],
+});
+
+const bearer = (claims: object = {}) => ['Authorization', issuer.bearer({ ...claims }).authorization];
+
+/** A host server with the gate. Returns its URL. */
+async function serve(t: TestContext, handler: (request: IncomingMessage, response: ServerResponse) => void) {
+  const server = createServer(handler).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('an access with invalid scopes throws for the first of them, before the gate is called', async () => {
+  const gate = await openGate();
+  const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
+  assert.throws(() => gate.check(requestWith(), needs(scope('a b'), scope('"'))), wrong('scope a b'));
+  await assert.rejects(async () => gate.check(requestWith(), needs(scope('"'))), wrong('scope "'));
+  gate.close();
+});
+
+test('the gate admits a caller who passes, and leaves the response to the host', async (t) => {
+  const gate = await openGate();
+  const url = await serve(t, async (request, response) => {
+    const admission = await gate.admit(request, response, access);
+    if (admission !== undefined) response.end(admission.caller.subject);
+  });
+  const response = await fetch(url, { headers: issuer.bearer(READER) });
+  assert.deepEqual([response.status, await response.text()], [200, 'test-user']);
+  assert.equal(response.headers.get('cache-control'), null);
+});
+
+test('the gate answers a refused caller with every challenge, and replaces the fields of its reply that the host has set', async (t) => {
+  const gate = await openGate({ dpopMode: 'ALLOWED' });
+  const url = await serve(t, async (request, response) => {
+    response.setHeader('X-Powered-By', 'the host');
+    response.setHeader('Cache-Control', 'public');
+    response.setHeader('WWW-Authenticate', 'Basic');
+    await gate.admit(request, response, access);
+  });
+  const refused = await fetch(url);
+  const challenges = refused.headers.get('www-authenticate') ?? '';
+  assert.deepEqual(
+    [refused.status, await refused.json()],
+    [401, { error: 'unauthorized', message: 'Authentication required' }],
+  );
+  assert.match(challenges, /^Bearer realm="api", DPoP algs=/);
+  assert.equal(refused.headers.get('cache-control'), 'no-store');
+  const forbidden = await fetch(url, { headers: issuer.bearer() });
+  assert.deepEqual([forbidden.status, Object(await forbidden.json()).error], [403, 'insufficient_scope']);
+});
+
+test('the gate neither throws nor admits if the host has responded before access was checked', async (t) => {
+  const gate = await openGate();
+  const admissions: unknown[] = [];
+  const url = await serve(t, async (request, response) => {
+    const admission = gate.admit(request, response, access);
+    response.end('late');
+    admissions.push(await admission.catch((failure: unknown) => failure));
+  });
+  for (const headers of [{}, issuer.bearer(READER)]) await (await fetch(url, { headers })).text();
+  assert.deepEqual(admissions, [undefined, undefined]);
+});
+
+test('the gate logs an error if the host has responded before access was checked', async () => {
+  const { way, logs } = createRoutes({ routes: [] });
+  const { admit } = createGateChecks(way.identification, way.replies, clock);
+  const request = requestWith();
+  assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
+  assert.deepEqual(
+    logs.map(({ level, message, reason, sentence }) => [level, message, reason, sentence]),
+    [
+      ['debug', 'request refused', 'no-credentials', undefined],
+      ['error', 'request failed', 'bug', 'the response began before admit was done; await admit'],
+    ],
+  );
+});
+
+test('the gate adds a new nonce, when one is due, to the response of the host [RFC 9449 §9]', async (t) => {
+  const secret = 'a'.repeat(32);
+  const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
+  const url = await serve(t, async (request, response) => {
+    if ((await gate.admit(request, response, access)) !== undefined) response.end();
+  });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const nonce = nonceAt(secret, Date.now() - 60_000);
+  const dpop = createProof(key, { method: 'GET', url: `${url}/` }, token, { nonce });
+  const admitted = await fetch(url, { headers: { authorization: `DPoP ${token}`, dpop } });
+  assert.equal(admitted.status, 200);
+  assert.notEqual(admitted.headers.get('dpop-nonce') ?? nonce, nonce);
+});
+
+test('the gate checks a plain object that describes a request, as frameworks pass it', async () => {
+  const gate = await openGate();
+  const admitted = await gate.check(requestWith(...bearer(READER)), access);
+  assert.ok(!admitted.refusal);
+  assert.deepEqual([admitted.caller.subject, admitted.headers], ['test-user', []]);
+  const verdict = await gate.check(requestWith(...bearer(READER), ...bearer(READER)), access);
+  assert.ok(verdict.refusal);
+  assert.equal(verdict.refusal.status, 400);
+});
+
+test('the gate reads no credentials if the access ignores them, and allows their absence if they are optional', async () => {
+  const gate = await openGate();
+  assert.deepEqual(await gate.check(requestWith('Authorization', 'Basic eA=='), open), {
+    caller: undefined,
+    headers: [],
+  });
+  assert.deepEqual(await gate.check(requestWith(), optional), { caller: undefined, headers: [] });
+  const verdict = await gate.check(requestWith('Authorization', 'Basic eA=='), optional);
+  assert.equal(verdict.refusal?.status, 401);
+});
+
+for (const [what, pairs, maxHeadersCount, status] of [
+  ['as many fields as Node keeps by default', 1_000, null, 431],
+  ['one field fewer than Node keeps by default', 999, null, 200],
+  ['as many fields as its server keeps', 50, 50, 431],
+  ['many fields where its server keeps all', 1_500, 0, 200],
+] as const) {
+  test(`the gate answers 431 only if Node may have dropped a field: ${status} with ${what}`, async () => {
+    const gate = await openGate();
+    const { rawHeaders } = requestWith(...bearer(READER));
+    const filling = Array.from({ length: pairs - rawHeaders.length / 2 }, () => ['X', 'x']).flat();
+    const socket = { server: { maxHeadersCount } };
+    const request = { ...requestWith(), rawHeaders: [...rawHeaders, ...filling], socket };
+    const verdict = await gate.check(request, access);
+    assert.equal(verdict.refusal ? verdict.refusal.status : 200, status);
+  });
+}
+
+test('the gate compares a proof with the URL that the client sent, not with what a framework made of it [RFC 9449 §4.3(9)]', async () => {
+  const gate = await openGate({ dpopMode: 'REQUIRED' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+
+  const present = (claims: object) => {
+    const proof = issuer.proof(key, { method: 'GET', url: 'http://api.test/api/orders?x=1' }, token, {
+      ...claims,
+    });
+    return requestWith('Authorization', `DPoP ${token}`, 'DPoP', proof);
+  };
+
+  const mounted = { ...present({}), url: '/orders', originalUrl: '/api/orders?x=1' };
+  assert.ok('caller' in (await gate.check(mounted, access)));
+  const replayed = await gate.check(mounted, access);
+  assert.equal(replayed.refusal?.status, 401);
+  const rewritten = await gate.check({ ...present({}), url: '/orders' }, access);
+  assert.equal(rewritten.refusal?.status, 401);
+});
+
+test('the gate lets a listed origin read its refusals', async () => {
+  const gate = await openGate({ corsAllowedOrigins: ['https://app.test'] });
+  const verdict = await gate.check(requestWith('Origin', 'https://app.test'), access);
+  const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
+  assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
+});
+
+test('the gate is ready once it has keys, and several gates are independent', async () => {
+  const other = createTestIssuer();
+  const gate = await openGate();
+  const theirs = await createGate(other.settings, other);
+  await gate.check(requestWith(...bearer(READER)), access);
+  assert.equal(gate.isReady(), true);
+  const verdict = await theirs.check(requestWith(...bearer(READER)), access);
+  assert.equal(verdict.refusal?.status, 401);
+  gate.close();
+  theirs.close();
+});
+
+test('at most a thousand requests wait for the keys of an issuer at each gate [§7]', async () => {
+  const fetched = new EventEmitter();
+  const waiting = () => once(fetched, 'keys').then(() => issuer.fetchKeys());
+  const gates = [
+    await createGate(issuer.settings, { fetchKeys: waiting }),
+    await createGate(issuer.settings, { fetchKeys: waiting }),
+  ];
+
+  const ask = async (gate = gates[0]!) => {
+    const verdict = await gate.check(requestWith(...bearer(READER)), access);
+    return verdict.refusal ? verdict.refusal.status : 200;
+  };
+
+  const asked = gates.flatMap((gate) => Array.from({ length: 1_000 }, () => ask(gate)));
+  assert.deepEqual(await Promise.all(gates.map(ask)), [503, 503]);
+  fetched.emit('keys');
+  assert.deepEqual(new Set(await Promise.all(asked)), new Set([200]));
+  for (const gate of gates) gate.close();
+});
+
+test('the gate refuses invalid settings, and reports every problem at once', async () => {
+  const settings = { domain: 'https://idp.test', audience: '', port: -1 };
+  await assert.rejects(createGate(settings, issuer), ({ problems }: { problems: readonly string[] }) => {
+    assert.deepEqual(
+      problems.map((problem) => problem.replace(/\).*/, '')),
+      ['domain (in code', 'audience (in code', 'port (in code'],
+    );
+    return true;
+  });
+});
+
+const FOUND = { resourceUrl: 'https://api.test/mcp', corsAllowedOrigins: ['https://app.test'] };
+const METADATA = '/.well-known/oauth-protected-resource/mcp';
+
+test('the refusals of the gate name the metadata and the scopes of its access [RFC 9728 §5.1]', async () => {
+  const gate = await openGate(FOUND);
+  const verdict = await gate.check(requestWith(), access);
+  const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
+  assert.equal(
+    fields['WWW-Authenticate'],
+    `Bearer realm="api", scope="read:orders", resource_metadata="https://api.test${METADATA}"`,
+  );
+});
+
+test('a 403 from the gate names every scope of its access [RFC 6750 §3]', async () => {
+  const gate = await openGate(FOUND);
+  const both = needs(scope('read:orders'), scope('pay'));
+  const request = requestWith(...bearer({ scope: 'read:orders' }));
+  const verdict = await gate.check(request, both);
+  assert.ok(verdict.refusal);
+  const { status, headers } = verdict.refusal;
+  assert.equal(status, 403);
+  assert.match(Object.fromEntries(headers)['WWW-Authenticate'] ?? '', /, scope="read:orders pay", /);
+});
+
+test('the gate serves the metadata itself, to every origin [RFC 9728 §3.1]', async (t) => {
+  const gate = await openGate(FOUND);
+  const url = await serve(t, async (request, response) => {
+    const admission = await gate.admit(request, response, access);
+    if (admission !== undefined) response.end(admission.caller.subject);
+  });
+  for (const path of [METADATA, `${METADATA}/?x`]) {
+    const found = await fetch(url + path, { headers: { origin: 'https://app.test' } });
+    assert.deepEqual(
+      [found.status, found.headers.get('access-control-allow-origin'), Object(await found.json()).resource],
+      [200, '*', 'https://api.test/mcp'],
+    );
+  }
+  const refused = await fetch(url + METADATA, { method: 'POST' });
+  assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD']);
+  assert.equal((await fetch(`${url}/mcp`, { headers: issuer.bearer(READER) })).status, 200);
+});
+
+test('the gate answers a preflight of the metadata in a form that new Response() accepts [RFC 9728 §3.1]', async () => {
+  const gate = await openGate(FOUND);
+  const asking = requestWith('Origin', 'https://app.test', 'Access-Control-Request-Method', 'GET');
+  const verdict = await gate.check({ ...asking, method: 'OPTIONS', url: METADATA }, access);
+  assert.ok(verdict.refusal);
+  assert.equal(new Response(verdict.refusal.body, verdict.refusal).status, 204);
+});
+
+test('the gate serves no metadata without RESOURCE_URL', async () => {
+  const gate = await openGate();
+  const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
+  assert.ok(!verdict.refusal);
+});
+
+test('the gate reads inherited settings like own ones [H2]', async () => {
+  const gate = await createGate(Object.create({ ...issuer.settings, dpopMode: 'REQUIRED' }), issuer);
+  const verdict = await gate.check(requestWith(...bearer(READER)), access);
+  assert.ok(verdict.refusal);
+  assert.equal(verdict.refusal.status, 401);
+  gate.close();
+});
+
+const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
+
+for (const url of DOTS) {
+  test(`the gate refuses the path ${url}, whatever the access, since a server may keep its dot segments, which the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
+    const gate = await openGate({ dpopMode: 'ALLOWED' });
+    t.after(gate.close);
+    for (const asked of [open, optional, access]) {
+      for (const request of [{ url }, { url: '/good', originalUrl: url }]) {
+        const verdict = await gate.check({ ...requestWith(...bearer(READER)), ...request }, asked);
+        assert.ok(verdict.refusal);
+        assert.equal(verdict.refusal.status, 400);
+        assert.match(
+          String(verdict.refusal.body),
+          /"invalid_request","message":".* a path that can be served"/,
+        );
+      }
+    }
+  });
+}
+
+test('the gate admits dots within a segment, and an encoded slash [RFC 3986 §3.3]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  for (const url of ['/a.b', '/...', '/a/..b', '/%2e%2e%2fadmin', '/a?../b', '/?/../a']) {
+    const verdict = await gate.check({ ...requestWith(...bearer(READER)), url }, access);
+    assert.ok(!verdict.refusal, url);
+  }
+});
+
+test('the gate refuses HTTP/2, in which :authority and Host can disagree [RFC 9113 §8.3.1]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  for (const field of [':authority', ':path', ':']) {
+    for (const asked of [open, optional, access]) {
+      const verdict = await gate.check(requestWith(...bearer(READER), field, 'api.test'), asked);
+      assert.ok(verdict.refusal);
+      assert.equal(verdict.refusal.status, 400);
+    }
+  }
+  const verdict = await gate.check(requestWith(...bearer(READER), 'X-A', ':authority'), access);
+  assert.ok(!verdict.refusal);
+});
+
+test('the gate accepts a request without Host only if it is HTTP/1.0 [RFC 9112 §3.2]', async (t) => {
+  const gate = await openGate();
+  t.after(gate.close);
+  const request = { method: 'GET', url: '/', rawHeaders: bearer(READER) };
+  assert.ok('caller' in (await gate.check({ ...request, httpVersion: '1.0' }, access)));
+  for (const httpVersion of [undefined, '1.1']) {
+    assert.ok('refusal' in (await gate.check({ ...request, httpVersion }, access)));
+  }
+});
+
+test('a bug in a guard is passed to onError once, whatever onError does with it', async () => {
+  const bug = new Error('a bug');
+  const faulty = claimCheck('is good', () => {
+    throw bug;
+  });
+  for (const answer of [
+    () => 'thanks',
+    () => assert.fail('in onError'),
+    async () => assert.fail('later in onError'),
+  ]) {
+    const passed: unknown[] = [];
+
+    const onError = (error: unknown) => {
+      passed.push(error);
+      return answer();
+    };
+
+    const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { ...issuer, onError });
+    const verdict = await gate.check(requestWith(...bearer()), needs(faulty));
+    assert.ok(verdict.refusal);
+    assert.equal(verdict.refusal.status, 500);
+    await gate.check(requestWith(), access);
+    await new Promise(setImmediate);
+    assert.deepEqual(passed, [bug]);
+    gate.close();
+  }
+});
+
+for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const) {
+  test(`the gate verifies the tokens of a test issuer that signs with ${algorithm}, and no others [RFC 8725 §3.1]`, async (t) => {
+    const other = createTestIssuer({ algorithm });
+    const gate = await createGate(other.settings, other);
+    t.after(gate.close);
+    const token = other.bearer(READER).authorization;
+    const verdict = await gate.check(requestWith('Authorization', token), access);
+    assert.ok(!verdict.refusal);
+    assert.equal(verdict.caller.subject, 'test-user');
+    const foreign = createTestIssuer({ algorithm: algorithm === 'RS256' ? 'ES256' : 'RS256' });
+    const refused = await gate.check(
+      requestWith('Authorization', foreign.bearer(READER).authorization),
+      access,
+    );
+    assert.ok(refused.refusal);
+    assert.match(JSON.stringify(refused.refusal.headers), /an algorithm that this API accepts/);
+  });
+}
+
+test('a test issuer signs only with the six supported algorithms', () => {
+  for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '', ['RS256']]) {
+    assert.throws(() => createTestIssuer({ algorithm: algorithm as never }), {
+      name: 'TypeError',
+      message: 'algorithm must be one of RS256, PS256, ES256, ES384, ES512, EdDSA',
+    });
+  }
+});
+
+test('the challenges and the metadata name the configured proof algorithms, in their order [RFC 9449 §7.1]', async (t) => {
+  const dpopAlgorithms = ['EdDSA', 'ES256'] as const;
+  const gate = await openGate({ dpopMode: 'REQUIRED', dpopAlgorithms, resourceUrl: 'https://api.test' });
+  t.after(gate.close);
+  const refused = await gate.check(requestWith(), access);
+  assert.ok(refused.refusal);
+  assert.match(JSON.stringify(refused.refusal.headers), /algs=\\"EdDSA ES256\\"/);
+  const url = '/.well-known/oauth-protected-resource';
+  const document = await gate.check({ ...requestWith(), url }, access);
+  assert.ok(document.refusal);
+  const { dpop_signing_alg_values_supported: listed } = JSON.parse(String(document.refusal.body));
+  assert.deepEqual(listed, dpopAlgorithms);
+});
+
+const MALFORMED: readonly (readonly [what: string, url: string, rawHeaders: string[]])[] = [
+  ['without Host', '/orders', []],
+  ['with two Host fields', '/orders', ['Host', 'a.test', 'Host', 'b.test']],
+  ['with a target in absolute form', 'http://a.test/orders', ['Host', 'a.test']],
+];
+
+for (const [what, url, rawHeaders] of MALFORMED) {
+  test(`the gate refuses a request ${what}, whatever its credentials [RFC 9112 §3.2]`, async (t) => {
+    const gate = await openGate();
+    t.after(gate.close);
+    for (const credentials of [[], bearer(READER)]) {
+      const request = { method: 'GET', url, rawHeaders: [...rawHeaders, ...credentials], httpVersion: '1.1' };
+      for (const wanted of [access, optional]) {
+        const { refusal } = await gate.check(request, wanted);
+        assert.equal(refusal?.status, 400);
+      }
+    }
+  });
+}

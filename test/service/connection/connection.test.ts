@@ -1,0 +1,292 @@
+/* How long a connection has been idle, unread or ended, measured at the sweeps: bytes from the client do not
+   reset it. And when it is read: not far ahead of its responses, and not after its last. */
+import { strict as assert } from 'node:assert';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import { Connection } from '../../../src/service/connection/connection.ts';
+import { CLIENT_CLOSED } from '../../../src/service/request/exchange.ts';
+import { recordEnd } from '../../../src/service/connection/write.ts';
+
+const SECOND = 1_000;
+
+class FakeSocket extends EventEmitter {
+  readonly received: string[] = [];
+  bytesRead = 0;
+  isPaused = true;
+  writableEnded = false;
+
+  get writable(): boolean {
+    return !this.writableEnded;
+  }
+
+  end(text = ''): void {
+    this.received.push(text);
+    this.writableEnded = true;
+  }
+
+  destroySoon(): void {}
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  _read(): void {}
+}
+
+function open() {
+  const socket = new FakeSocket();
+  const connection = new Connection(socket as never);
+
+  /** A request arrives. The result writes and finishes its response. */
+  const ask = (complete = true) => {
+    const state = { writableEnded: false, headersSent: false, shouldKeepAlive: true, req: { complete } };
+    const response = Object.assign(new EventEmitter(), state);
+    connection.begin(response as never);
+
+    const write = () => {
+      response.writableEnded = true;
+    };
+
+    return { response, write, finish: () => response.emit('finish') };
+  };
+
+  /** The second in which a sweep finds that a limit has passed, with a sweep every second from this one. */
+  const overdueFrom = (second: number, until = second + 1_000) => {
+    for (let now = second; now <= until; now += 1) {
+      if (connection.isOverdue(now * SECOND)) return now;
+    }
+    return undefined;
+  };
+
+  return { socket, connection, ask, overdueFrom };
+}
+
+test('keeps an idle connection for 72 seconds', () => {
+  assert.equal(open().overdueFrom(5), 77);
+});
+
+test('counts the 72 seconds from the last finished response [G14]', () => {
+  const { ask, overdueFrom } = open();
+  assert.equal(overdueFrom(0, 40), undefined);
+  const { write, finish } = ask();
+  write();
+  finish();
+  assert.equal(overdueFrom(41), 113);
+});
+
+test('sets no deadline for a response that is not yet written', () => {
+  const { ask, overdueFrom } = open();
+  ask();
+  assert.equal(overdueFrom(0, 4_000), undefined);
+});
+
+test('is idle while every response is written and nothing of another request has arrived', () => {
+  const { socket, connection, ask } = open();
+  assert.equal(connection.isIdle, true);
+  socket.bytesRead = 30;
+  assert.equal(connection.isIdle, false);
+  const { write, finish } = ask();
+  write();
+  assert.equal(connection.isIdle, false);
+  finish();
+  assert.equal(connection.isIdle, true);
+  socket.bytesRead = 40;
+  assert.equal(connection.isIdle, false);
+});
+
+test('gives each request 15 seconds to arrive', () => {
+  const { connection, ask } = open();
+  const isLate = (second: number) => connection.isLate(second * SECOND);
+  ask();
+  assert.deepEqual([isLate(0), isLate(90)], [false, false]);
+  ask(false);
+  assert.deepEqual([isLate(91), isLate(105), isLate(106)], [false, false, true]);
+  ask(false);
+  assert.deepEqual([isLate(107), isLate(121), isLate(122)], [false, false, true]);
+});
+
+test('gives a client 90 seconds from when its oldest unread response was written, however many it has read and however many follow [G14]', () => {
+  const { ask, overdueFrom } = open();
+  const first = ask();
+  const second = ask();
+  assert.equal(overdueFrom(0, 30), undefined);
+  first.write();
+  second.write();
+  assert.equal(overdueFrom(31, 80), undefined);
+  ask().write();
+  first.finish();
+  assert.equal(overdueFrom(81), 121);
+});
+
+test('times a response from when it and all responses before it were written', () => {
+  const { ask, overdueFrom } = open();
+  const first = ask();
+  const second = ask();
+  second.write();
+  assert.equal(overdueFrom(0, 200), undefined);
+  first.write();
+  assert.equal(overdueFrom(201, 250), undefined);
+  const third = ask();
+  third.write();
+  assert.equal(overdueFrom(251, 260), undefined);
+  first.finish();
+  second.finish();
+  assert.equal(overdueFrom(261), 341);
+});
+
+test('gives a client one second to close after the last response', () => {
+  const { socket, overdueFrom } = open();
+  socket.destroySoon();
+  assert.deepEqual([socket.received, socket.isPaused], [[''], false]);
+  assert.equal(overdueFrom(7), 8);
+});
+
+test('discards up to a mebibyte after the last response, then stops reading', () => {
+  const { socket } = open();
+  const requests: Buffer[] = [];
+  socket.on('data', (chunk) => requests.push(chunk));
+  socket.destroySoon();
+  socket.emit('data', Buffer.alloc(1024 * 1024));
+  assert.equal(socket.isPaused, false);
+  socket.emit('data', Buffer.alloc(1));
+  assert.deepEqual([socket.isPaused, requests], [true, []]);
+});
+
+test('writes the first closing response that it is given, after the responses under way, and no other', () => {
+  const { socket, connection, ask } = open();
+  const first = ask();
+  const second = ask();
+  connection.endWith(() => 'malformed');
+  connection.endWith(() => assert.fail('a second word'));
+  first.finish();
+  assert.deepEqual(socket.received, []);
+  second.finish();
+  assert.deepEqual(socket.received, ['malformed']);
+});
+
+test('writes nothing after a response that has ended the connection', () => {
+  const { socket, connection, ask } = open();
+  const { finish } = ask();
+  connection.endWith(() => assert.fail('a word behind the end'));
+  socket.destroySoon();
+  finish();
+  assert.deepEqual(socket.received, ['']);
+});
+
+const AHEAD_BYTES = 64 * 1024;
+
+/** A connection that reads, with a response under way and, read behind its request, so many bytes. */
+function openReading(bytesAhead: number) {
+  const opened = open();
+  const { socket, ask } = opened;
+  socket.isPaused = false;
+  const first = ask();
+  socket.bytesRead = bytesAhead;
+  return { ...opened, first, second: ask() };
+}
+
+test('reads 64 KiB ahead of the oldest response [docs/operations.md]', () => {
+  assert.equal(openReading(AHEAD_BYTES).socket.isPaused, false);
+});
+
+test('reads no more than 64 KiB ahead, until the oldest response is finished [docs/operations.md]', () => {
+  const { socket, ask, first, second } = openReading(AHEAD_BYTES);
+  socket.bytesRead += 1;
+  ask();
+  assert.equal(socket.isPaused, true);
+  first.finish();
+  assert.equal(socket.isPaused, false);
+  // From now on a pause is not ours.
+  socket.pause();
+  second.finish();
+  assert.equal(socket.isPaused, true);
+});
+
+test('does not resume reading if too much has also been read ahead of the next response', () => {
+  const { socket, ask, first } = openReading(1);
+  socket.bytesRead = 2 + AHEAD_BYTES;
+  ask();
+  first.finish();
+  assert.equal(socket.isPaused, true);
+});
+
+test('does not resume a socket that something else has paused', () => {
+  const { socket, first } = openReading(1);
+  socket.pause();
+  first.finish();
+  assert.equal(socket.isPaused, true);
+});
+
+for (const [what, end] of [
+  ['bytes that are not a request', ({ connection }) => connection.endWith(() => 'malformed')],
+  [
+    'a response that ends the connection',
+    ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: true } as never, true),
+  ],
+  [
+    'a response that does not keep the connection',
+    ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: false } as never),
+  ],
+  ['the last request of a drain', ({ connection }) => connection.finishUp()],
+] as readonly (readonly [string, (opened: ReturnType<typeof open>) => unknown])[]) {
+  test(`reads nothing after ${what}, even once the earlier responses are finished [RFC 9112 §9.6]`, () => {
+    const opened = openReading(AHEAD_BYTES + 1);
+    end(opened);
+    opened.first.finish();
+    assert.equal(opened.socket.isPaused, true);
+  });
+}
+
+test('in a drain, closes after the last request that has arrived, and reads nothing after it [RFC 9112 §9.6]', () => {
+  const { socket, connection, first, second } = openReading(1);
+  connection.finishUp();
+  assert.deepEqual([first.response.shouldKeepAlive, second.response.shouldKeepAlive], [true, false]);
+  assert.equal(socket.isPaused, true);
+});
+
+test('in a drain, closes after the next request if the last response has begun [RFC 9112 §9.6]', () => {
+  const { socket, connection, ask, second } = openReading(1);
+  Object.assign(second.response, { headersSent: true });
+  connection.finishUp();
+  assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [true, false]);
+  assert.equal(ask().response.shouldKeepAlive, false);
+});
+
+test('in a drain, reads nothing after the requests that have arrived together [RFC 9112 §9.6]', async () => {
+  const { socket, connection, ask, second } = openReading(1);
+  Object.assign(second.response, { headersSent: true });
+  connection.finishUp();
+  ask();
+  assert.equal(socket.isPaused, false);
+  await new Promise(setImmediate);
+  assert.equal(socket.isPaused, true);
+});
+
+test('in a drain, keeps reading while a request is arriving, and closes after its response, or after that of a later request if one follows [RFC 9112 §9.6]', () => {
+  const { socket, connection, ask, second } = openReading(1);
+  Object.assign(second.response, { req: { complete: false } });
+  connection.finishUp();
+  assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [false, false]);
+  const { response: third } = ask();
+  assert.deepEqual([second.response.shouldKeepAlive, third.shouldKeepAlive], [true, false]);
+  Object.assign(third, { headersSent: true });
+  const { response: fourth } = ask();
+  assert.deepEqual([third.shouldKeepAlive, fourth.shouldKeepAlive], [false, false]);
+});
+
+test('does not notify a response that the client has closed its side if we closed ours first', () => {
+  const { socket, ask } = open();
+  const { response } = ask();
+  let closings = 0;
+  response.on(CLIENT_CLOSED, () => {
+    closings += 1;
+  });
+  socket.emit('end');
+  socket.destroySoon();
+  socket.emit('end');
+  assert.equal(closings, 1);
+});

@@ -1,0 +1,257 @@
+/* The end of the listener: no new connections, responses to requests under way, a deadline
+   (docs/operations.md). */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { open } from '../../../src/gate/rules/access.ts';
+import { get } from '../../../src/service/routes/route.ts';
+import { clock } from '../../support/caller.ts';
+import { exchange, openWire } from '../../support/client.ts';
+import {
+  GARBAGE,
+  GOOD,
+  HELD,
+  HOST,
+  LAST,
+  openListener,
+  openUsedWire,
+  post,
+  PREFLIGHT,
+  untilClosing,
+} from '../../support/listener.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
+import { startRoutes } from '../../support/routes.ts';
+
+describe('a listener that stops', { timeout: 120_000 }, () => {
+  test('sends Connection: close with every response once the port is closed [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const preflight = `OPTIONS /healthz HTTP/1.1\r\n${HOST}${PREFLIGHT}\r\n`;
+    const requests: [string, number][] = [
+      [GOOD, 200],
+      [`HEAD /healthz HTTP/1.1\r\n${HOST}\r\n`, 200],
+      [preflight, 204],
+      [`GET /api/private HTTP/1.1\r\n${HOST}\r\n`, 401],
+      [`GET /nowhere HTTP/1.1\r\n${HOST}\r\n`, 404],
+      [post(''), 405],
+      [`GET /readyz HTTP/1.1\r\n${HOST}\r\n`, 503],
+      [GARBAGE, 400],
+    ];
+    const wires = await Promise.all(requests.map(() => openWire(listener.port)));
+    while (listener.sockets.length < wires.length) await once(listener.server, 'connection');
+    listener.beginStopping();
+    const stopped = listener.stop();
+    await listener.closing();
+    for (const [index, [bytes, status]] of requests.entries()) {
+      const wire = wires[index]!;
+      wire.send(bytes);
+      assert.match(
+        await wire.untilClosed(),
+        new RegExp(`^HTTP/1\\.1 ${status} [^]*\\r\\nConnection: close\\r\\n`),
+      );
+    }
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('sends responses to all requests that arrive together after the port is closed, and closes with the last [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const stopped = listener.stop();
+    await listener.closing();
+    const arrival = listener.held();
+    wire.send(HELD + GOOD + GOOD);
+    const response = await arrival;
+    response();
+    const [, ...responses] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
+    assert.deepEqual(
+      responses.map((text) => [...statusesIn(text), text.includes('\r\nConnection: close\r\n')]),
+      [
+        [200, false],
+        [200, false],
+        [200, true],
+      ],
+    );
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('sends the responses that wait for an earlier response [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const arrival = listener.held();
+    wire.send(HELD + GOOD + GOOD);
+    const response = await arrival;
+    const stopped = listener.stop();
+    await listener.closing();
+    response();
+    await wire.until((text) => statusesIn(text).length === 4 && text.endsWith('}'));
+    listener.clock.advance(1_000);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 200, 200]);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('closes the connection after a request that was still arriving', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const bytes = post('Content-Length: 6\r\n', 'abcdef');
+    wire.send(bytes.slice(0, -3));
+    while (listener.sockets[0]?.bytesRead !== GOOD.length + bytes.length - 3) {
+      await new Promise(setImmediate);
+    }
+    const stopped = listener.stop();
+    await listener.closing();
+    wire.send(bytes.slice(-3));
+    const text = await wire.untilClosed();
+    assert.deepEqual(statusesIn(text), [200, 405]);
+    assert.match(text, /\r\nConnection: close\r\n/);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('runs no request behind a response that closes the connection, even before it stops [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const text = await exchange(listener.port, post('Content-Length: 3\r\n', 'abc') + GOOD);
+    assert.deepEqual(statusesIn(text), [405]);
+  });
+
+  test('refuses new connections once the port is closed', async (t) => {
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    await listener.closing();
+    await assert.rejects(openWire(listener.port), { code: 'ECONNREFUSED' });
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('first serves the connections that the system has accepted, which closing at once would reset', async (t) => {
+    const listener = await openListener(t);
+    const wires = Array.from({ length: 50 }, () => openWire(listener.port));
+    // Node opens the connections in the next tick, and accepts none of them before the next turn.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    const stopped = listener.stop();
+    assert.equal(listener.sockets.length, 0);
+    const received = wires.map(async (opening) => {
+      const wire = await opening;
+      wire.send(LAST);
+      return statusesIn(await wire.untilClosed());
+    });
+    assert.deepEqual(await Promise.all(received), Array(50).fill([200]));
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('accepts connections for another quarter of a second before the port closes, and no longer', async (t) => {
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    listener.clock.advance(249);
+    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    assert.equal(listener.server.listening, true);
+    // A real timer moves the test clock, so that the deadline passes in a turn that accepts a connection.
+    setTimeout(() => listener.clock.advance(1));
+    const knock = async () => (await openWire(listener.port)).destroy();
+    // The last one may be reset.
+    while (listener.server.listening) await knock().catch(() => {});
+    await listener.gone();
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('leaves no timer behind', async (t) => {
+    const listener = await openListener(t);
+    assert.equal(await listener.stop(), 'drained');
+    assert.deepEqual(listener.clock.pending, []);
+  });
+
+  test('closes connections with no request under way after one second, not at once', async (t) => {
+    const listener = await openListener(t);
+    const idle = await openUsedWire(listener.port);
+    const asking = await openUsedWire(listener.port);
+    const silent = await openWire(listener.port);
+    const unused = await openWire(listener.port);
+    while (listener.sockets.length < 4) await once(listener.server, 'connection');
+    const stopped = listener.stop();
+    await listener.closing();
+    listener.clock.advance(999);
+    // Last-moment requests get responses, on a used and on an unused connection.
+    for (const wire of [asking, silent]) wire.send(LAST);
+    assert.deepEqual(statusesIn(await asking.untilClosed()), [200, 200]);
+    assert.deepEqual(statusesIn(await silent.untilClosed()), [200]);
+    await listener.gone(2);
+    assert.deepEqual(
+      listener.sockets.map(({ destroyed }) => destroyed),
+      [false, true, true, false],
+    );
+    listener.clock.advance(1);
+    assert.deepEqual(statusesIn(await idle.untilClosed()), [200]);
+    assert.equal(await unused.untilClosed(), '');
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('answers requests under way, and those that have partly arrived, after closing idle connections', async (t) => {
+    const listener = await openListener(t);
+    const busy = await openWire(listener.port);
+    const half = await openWire(listener.port);
+    const arrival = listener.held();
+    busy.send(HELD);
+    const response = await arrival;
+    half.send(GOOD.slice(0, 20));
+    while (listener.sockets[1]?.bytesRead !== 20) await new Promise(setImmediate);
+    const stopped = listener.stop();
+    await listener.closing();
+    listener.clock.advance(9_999);
+    half.send(GOOD.slice(20));
+    assert.deepEqual(statusesIn(await half.untilClosed()), [200]);
+    response();
+    assert.deepEqual(statusesIn(await busy.untilClosed()), [200]);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('gives a client time to read a written response before the service closes the connection [RFC 9112 §9.6]', async (t) => {
+    // More than the buffers of two sockets hold.
+    const text = 'x'.repeat(12_000_000);
+    const app = await startRoutes({ routes: [get('/large', open, () => ({ text }))] });
+    t.after(() => app.stop());
+    const accepted = once(app.server, 'connection') as Promise<[Socket]>;
+    const client = connect(app.port, '127.0.0.1').pause();
+    client.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`);
+    const [socket] = await accepted;
+    while (socket.writableLength === 0) await new Promise(setImmediate);
+    const drained = app.drain();
+    await untilClosing(app.server);
+    clock.advance(1_000);
+    let length = 0;
+    client.on('data', (piece) => {
+      length += piece.length;
+    });
+    client.resume();
+    while (length < text.length) await once(client, 'data');
+    // No request is under way on it.
+    clock.advance(1_000);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('takes at most ten seconds, even if a request does not end', async (t) => {
+    const listener = await openListener(t);
+    const busy = await openWire(listener.port);
+    const half = await openWire(listener.port);
+    const arrival = listener.held();
+    busy.send(HELD);
+    await arrival;
+    half.send('GET');
+    while (listener.sockets[1]?.bytesRead !== 3) await new Promise(setImmediate);
+    let outcome = 'waiting';
+    const stopped = listener.stop().then((how) => {
+      outcome = how;
+    });
+    await listener.closing();
+    listener.clock.advance(9_999);
+    await new Promise(setImmediate);
+    assert.deepEqual(
+      [outcome, ...listener.sockets.map(({ destroyed }) => destroyed)],
+      ['waiting', false, false],
+    );
+    listener.clock.advance(1);
+    await stopped;
+    assert.equal(outcome, 'deadline');
+    assert.deepEqual([await busy.untilClosed(), await half.untilClosed()], ['', '']);
+    await listener.gone();
+  });
+});

@@ -1,0 +1,90 @@
+/* The memory of an unread body: one piece of bounded length, however small the chunks. */
+import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket, type AddressInfo } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { createListener } from '../../../src/service/connection/listener.ts';
+import { RequestStream } from '../../../src/service/connection/request-stream.ts';
+import { openWire, type Wire } from '../../support/client.ts';
+import { TestClock } from '../../support/clock.ts';
+import { post } from '../../support/listener.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
+
+const HEAD = post('Transfer-Encoding: chunked\r\n');
+const END = '0\r\n\r\n';
+
+const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n`).join('');
+
+/** A request that only the test answers or reads. */
+async function hold(context: TestContext, bytes: string): Promise<[IncomingMessage, ServerResponse, Wire]> {
+  const { server } = createListener(
+    { noteArrival: () => 0, work: () => new Promise(() => {}) } as never,
+    new TestClock(),
+  );
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const wire = await openWire((server.address() as AddressInfo).port);
+  context.after(() => {
+    wire.destroy();
+    server.close();
+  });
+  const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+  wire.send(bytes);
+  const held = await asked;
+  // The bytes that came with the head are there at the end of the turn.
+  await new Promise(setImmediate);
+  return [...held, wire];
+}
+
+/** The pieces in which the request delivers its body. */
+async function piecesOf(request: IncomingMessage): Promise<string[]> {
+  const pieces: string[] = [];
+  request.on('data', (piece: Buffer) => pieces.push(piece.toString()));
+  if (!request.readableEnded) await once(request, 'end');
+  return pieces;
+}
+
+const LETTERS = 'abcdefghij'.repeat(200);
+
+test('keeps the small pieces of an unread body as one piece, even if the body is complete', async (t) => {
+  const [request] = await hold(t, `${HEAD}${inChunks(LETTERS)}${END}`);
+  while (!request.complete) await new Promise(setImmediate);
+  assert.deepEqual(await piecesOf(request), [LETTERS]);
+});
+
+test('delivers the bytes from before the first read as one piece, then the rest in order', async (t) => {
+  const [request, , wire] = await hold(t, `${HEAD}${inChunks(LETTERS)}`);
+  const sent = HEAD.length + inChunks(LETTERS).length;
+  while (request.socket.bytesRead < sent) await new Promise(setImmediate);
+  const read = piecesOf(request);
+  wire.send(`${inChunks('xyz')}${END}`);
+  const [first, ...others] = await read;
+  assert.deepEqual([first, others.join('')], [LETTERS, 'xyz']);
+});
+
+test('buffers a limited amount while nobody reads, and continues when somebody does', async (t) => {
+  const mebibyte = 'x'.repeat(1024 * 1024);
+  const [request, , wire] = await hold(t, `${post(`Content-Length: ${mebibyte.length}\r\n`)}${mebibyte}`);
+  while (!request.socket.isPaused()) await new Promise(setImmediate);
+  assert.ok(request.socket.bytesRead <= request.readableHighWaterMark + 2 * 65_536);
+  assert.equal((await piecesOf(request)).join('').length, mebibyte.length);
+  assert.equal(wire.socket.destroyed, false);
+});
+
+test('releases unread bytes once the request is answered', async (t) => {
+  const [request, response, wire] = await hold(
+    t,
+    `${HEAD}${inChunks(LETTERS)}${END}${post('Connection: close\r\n')}`,
+  );
+  response.end();
+  assert.deepEqual(statusesIn(await wire.until((text) => text.includes('200'))), [200]);
+  while (!request.readableEnded) await new Promise(setImmediate);
+  assert.equal(request.readableLength, 0);
+});
+
+test('asks for more only while the unread bytes are below the high-water mark of the stream', () => {
+  const request = new RequestStream(new Socket());
+  const most = request.readableHighWaterMark;
+  assert.equal(request.push(Buffer.alloc(most - 1)), true);
+  assert.equal(request.push(Buffer.alloc(1)), false);
+});

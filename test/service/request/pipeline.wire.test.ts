@@ -1,0 +1,416 @@
+import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { after, before, test } from 'node:test';
+import { andThen, isPromise } from '../../../src/verify/base/clock.ts';
+import { refuse, unavailable } from '../../../src/verify/base/refusal.ts';
+import { anyScope, claimEquals, scope, type Guard } from '../../../src/gate/rules/guards.ts';
+import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
+import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
+import { json } from '../../../src/service/routes/inputs.ts';
+import { Exchange } from '../../../src/service/request/exchange.ts';
+import { createService } from '../../../src/process/service.ts';
+import { createPipeline } from '../../../src/service/request/pipeline.ts';
+import { createResponder } from '../../../src/service/request/responder.ts';
+import type { Settled } from '../../../src/gate/record.ts';
+import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
+import { pathSlips } from '../../support/spellings.ts';
+import { createRoutes, startRoutes, type RunningRoutes } from '../../support/routes.ts';
+
+const SECRET = 'a-secret-of-the-inside';
+
+const failure = () => new TypeError(SECRET);
+
+const circular: { self?: object } = {};
+circular.self = circular;
+
+const BUGS = [
+  get('/throws', open, () => {
+    throw failure();
+  }),
+
+  get('/rejects', open, () => Promise.reject(failure())),
+
+  get('/throws-text', open, () => {
+    throw SECRET;
+  }),
+
+  get('/rejects-nothing', open, () => Promise.reject()),
+
+  /* The message contains the stack of another error, as wrapped errors do. */
+  get('/throws-a-trace', open, () => {
+    throw new TypeError(`x\n    at ${SECRET} (/inside/${SECRET}.ts:1:1)`);
+  }),
+
+  get('/circular', open, () => circular),
+  get('/circular-later', open, async () => circular),
+  get('/number-too-large-later', open, async () => ({ amount: 1n })),
+];
+
+let service: RunningRoutes;
+
+before(async () => {
+  service = await startRoutes({
+    routes: [
+      ...BUGS,
+      get('/later', authenticated, async ({ caller, nowMillis, parameters }) => ({
+        user: caller.subject,
+        nowMillis,
+        parameters,
+      })),
+      get('/of/{name}/{other}', open, ({ caller, nowMillis, parameters }) => ({
+        caller: caller ?? null,
+        nowMillis,
+        parameters,
+      })),
+      get('/not-now', open, () => {
+        throw unavailable('too-many-waiting', 9);
+      }),
+      get('/not-now-later', open, () => Promise.reject(unavailable('too-many-waiting', 9))),
+      get('/who/{name}', authenticated, ({ caller, parameters }) => ({
+        user: caller.subject,
+        ...parameters,
+      })),
+    ],
+  });
+});
+
+after(() => service.stop());
+
+for (const { pattern } of BUGS) {
+  for (const method of ['GET', 'HEAD']) {
+    const what = `answers 500 to ${method} ${pattern} and reveals nothing of the error of the handler [docs/refusals.md]`;
+    test(what, { timeout: 60_000 }, async () => {
+      const logged = service.logs.length;
+      const { status, text, headers, challenges } = await service.ask(pattern, { method });
+      assert.deepEqual(
+        [status, text],
+        [500, method === 'HEAD' ? '' : '{"error":"server_error","message":"Internal Server Error"}'],
+      );
+      assert.deepEqual(
+        [challenges, headers['retry-after'], headers['cache-control']],
+        [[], undefined, 'no-store'],
+      );
+      const lines = service.logs.slice(logged);
+      assert.deepEqual(
+        lines.map(({ level, message, reason }) => [level, message, reason]),
+        [['error', 'request failed', 'bug']],
+      );
+      assert.doesNotMatch(JSON.stringify(lines), new RegExp(SECRET));
+    });
+  }
+}
+
+test('logs the frames of an error without its message', async () => {
+  const logged = service.logs.length;
+  await service.ask('/throws');
+  await service.ask('/throws-text');
+  const [bug, text] = service.logs.slice(logged);
+  assert.equal(bug?.error, 'TypeError');
+  assert.match(bug?.frames[0], /pipeline\.wire\.test\.[jt]s:\d+:\d+\)?$/);
+  assert.deepEqual([text?.error, text?.frames], ['string', undefined]);
+});
+
+test('passes an asynchronous handler the time of the request and no parameters, and sends what the handler returns', async () => {
+  const { status, body } = await service.ask('/later', { token: tokenWith() });
+  assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
+});
+
+test('gives a handler the decoded parameters, and no caller on an open route', async () => {
+  const { body } = await service.ask('/of/a%2Fb/%C3%A9', { token: tokenWith() });
+  assert.deepEqual(body, { caller: null, nowMillis: clock.now(), parameters: { name: 'a/b', other: 'é' } });
+});
+
+test('passes a guard the caller, and no settings', async (t) => {
+  const told: unknown[][] = [];
+  const guard: Guard = {
+    ...scope('read'),
+    passes: (...given: unknown[]) => told.push(given.map((one) => Object.keys(Object(one)).sort())) > 0,
+  };
+  const app = await startRoutes({ routes: [get('/guarded', needs(guard), () => ({}))] });
+  t.after(() => app.stop());
+  assert.equal((await app.ask('/guarded', { token: tokenWith() })).status, 200);
+  assert.deepEqual(told, [[['claims', 'freshNonce']]]);
+});
+
+test('gives no caller to the handler of an open route, even if a rule has admitted that caller', async (t) => {
+  const app = await startRoutes({
+    routes: [get('/a/b', open, ({ caller }) => ({ caller: caller ?? null }))],
+    policy: [under('/a', authenticated)],
+  });
+  t.after(() => app.stop());
+  assert.equal((await app.ask('/a/b')).status, 401);
+
+  const { status, body } = await app.ask('/a/b', { token: tokenWith() });
+  assert.deepEqual([status, body], [200, { caller: null }]);
+});
+
+for (const path of ['/not-now', '/not-now-later']) {
+  test(`sends the refusal that the handler of ${path} throws, at once or later`, async () => {
+    const logged = service.logs.length;
+    const { status, body, headers } = await service.ask(path);
+    assert.deepEqual([status, body.error, headers['retry-after']], [503, 'temporarily_unavailable', '9']);
+    const { time, ...line } = service.logs[logged] ?? {};
+    assert.deepEqual(line, {
+      level: 'debug',
+      message: 'request refused',
+      method: 'GET',
+      route: path,
+      status: 503,
+      reason: 'too-many-waiting',
+    });
+    assert.equal(time, new Date(clock.now()).toISOString());
+  });
+}
+
+test('gives every caller a response about itself when requests interleave [G10]', async () => {
+  const asked = Array.from({ length: 200 }, async (_, index) => {
+    const { body } = await service.ask(`/who/${index}`, { token: tokenWith({ sub: `user-${index}` }) });
+    assert.deepEqual(body, { user: `user-${index}`, name: String(index) });
+  });
+  assert.equal((await Promise.all(asked)).length, 200);
+});
+
+test('logs each refusal with its status and reason, and no token [docs/operations.md]', async () => {
+  const logged = service.logs.length;
+  const token = tokenWith({ exp: 1 });
+  await service.ask(`/later?access_token=${token}`, { token });
+  await service.ask(`/${token}`, { token });
+  const lines = service.logs.slice(logged);
+  const told = lines.map(({ message, status, reason }) => [message, status, reason]);
+  assert.deepEqual(told, [
+    ['request refused', 401, 'expired'],
+    ['request refused', 404, 'not_found'],
+  ]);
+  assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
+});
+
+test('refuses routes that overlap before anything is served, each pair with a path', () => {
+  const routes = [
+    get('/a/{b}', open, () => ({})),
+    get('/a/b', open, () => ({})),
+    get('/a/c', open, () => ({})),
+  ];
+  const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
+  assert.throws(() => createService({ routes }, settings), {
+    name: 'ConfigurationError',
+    problems: [
+      'GET /a/{b} and /a/b: both match /a/b; give one of them another path',
+      'GET /a/{b} and /a/c: both match /a/c; give one of them another path',
+    ],
+  });
+});
+
+test('reports every problem of a table of routes at once, each with its route', () => {
+  const nothing = () => ({});
+  const routes = [
+    get('/a', needs(scope('a'), claimEquals('b', 1)), nothing),
+    post('/b/', open, json(undefined, { limitBytes: 1 }), upstream),
+    post('/healthz', needs(anyScope('c')), json(), nothing),
+    get('/a', open, nothing),
+    { ...get('/d', open, nothing), access: scope('d') as never },
+  ];
+  const rules = [get('/admin', open, nothing) as never, under('/admin', needs(scope('e')))];
+  const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
+  assert.throws(() => createService({ routes, rules }, settings), {
+    name: 'ConfigurationError',
+    problems: [
+      'POST /b/: a route of runForwardAuth takes upstream and no inputs; no other route takes upstream',
+      'POST /b/: is not a path pattern; write /b',
+      'POST /healthz: matches /healthz, which the service serves itself; change the pattern',
+      'GET /a and /a: both match /a; give one of them another path',
+      'GET /d: is not a route; make one with get, post, put, patch or del',
+      'rules: must be a list of rules that under() makes',
+    ],
+  });
+});
+
+test('serves a route for /, under any query, and nothing else there [docs/requests.md]', async (t) => {
+  const app = await startRoutes({ routes: [get('/', open, ({ path }) => ({ path }))] });
+  t.after(() => app.stop());
+  for (const target of ['/', '/?', '/?x=/api']) {
+    const { status, body } = await app.ask(target);
+    assert.deepEqual([status, body], [200, { path: '/' }], target);
+  }
+  assert.equal((await app.ask('/', { method: 'POST' })).status, 405);
+  for (const target of pathSlips('/')) assert.equal((await app.ask(target)).status, 404, target);
+});
+
+test('checks every rule that covers a path, in any order [H2]', async (t) => {
+  const policy = [under('/a', needs(scope('one'))), under('/a/b', needs(scope('two')))];
+  for (const rules of [policy, policy.toReversed()]) {
+    const app = await startRoutes({ routes: [get('/a/b', authenticated, () => ({}))], policy: rules });
+    t.after(() => app.stop());
+    for (const [scope, expected] of [
+      ['one two', 200],
+      ['one', 403],
+      ['two', 403],
+    ] as const) {
+      const { status } = await app.ask('/a/b', { token: tokenWith({ scope }) });
+      assert.equal(status, expected);
+    }
+  }
+});
+
+test('completes a request whose token is verified asynchronously', async (t) => {
+  const waiting = await startRoutes({
+    routes: [get('/x', authenticated, ({ caller }) => ({ user: caller.subject }))],
+    verify: async (token) => verifyToken(token),
+  });
+  t.after(() => waiting.stop());
+  const { status, body } = await waiting.ask('/x', { token: tokenWith() });
+  assert.deepEqual([status, body], [200, { user: 'auth0|user' }]);
+  assert.deepEqual(waiting.logs, []);
+});
+
+test('computes a reply without awaiting a promise when the token is cached and the handler is synchronous', () => {
+  const { responder } = createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
+  const request = Object.assign(new EventEmitter(), {
+    method: 'GET',
+    url: '/x',
+    headers: { host: 'a' },
+    rawHeaders,
+    socket: { writable: true },
+    httpVersion: '1.1',
+  });
+  const response = { shouldKeepAlive: true } as ServerResponse;
+  const exchange = new Exchange(request as unknown as IncomingMessage, response, 0);
+  assert.equal(isPromise(responder.work(exchange)), false);
+});
+
+test('turns whatever the pipeline throws into a 500 with a log line', () => {
+  const { way, logs } = createRoutes({ routes: [] });
+
+  const broken = () => {
+    throw new TypeError('secret');
+  };
+
+  const responder = createResponder(broken, way.replies, way.observer);
+  const response = { shouldKeepAlive: true } as ServerResponse;
+  const exchange = new Exchange(requestOf('GET', '/x') as unknown as IncomingMessage, response, 0);
+  const settled = responder.work(exchange) as Settled;
+  assert.deepEqual([settled.reply?.status, settled.reason], [500, 'bug']);
+  way.observer.observe(exchange, settled, 500);
+  assert.deepEqual(
+    logs.map(({ message, error }) => [message, error]),
+    [['request failed', 'TypeError']],
+  );
+});
+
+/** A request without a connection, as the pipeline reads it. */
+const requestOf = (method: string, url: string, ...fields: string[]) =>
+  Object.assign(new EventEmitter(), {
+    method,
+    url,
+    headers: { host: 'a' },
+    rawHeaders: ['Host', 'a', ...fields],
+    socket: { writable: true },
+    httpVersion: '1.1',
+  });
+
+for (const [what, asked] of [
+  ['missing credentials', requestOf('GET', '/x')],
+  ['credentials of another scheme', requestOf('GET', '/x', 'Authorization', 'Basic x')],
+  ['a token that is not a JWT', requestOf('GET', '/x', 'Authorization', 'Bearer x')],
+  ['a forged token', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith().slice(0, -6)}AAAAAA`)],
+  ['a token that is too old', requestOf('GET', '/x', 'Authorization', `Bearer ${tokenWith({ exp: 1 })}`)],
+  ['a token without the scope', requestOf('GET', '/y', 'Authorization', `Bearer ${tokenWith()}`)],
+  ['a path without a route', requestOf('GET', '/nowhere')],
+  ['a method without a route', requestOf('PUT', '/x')],
+  ['a target that is not a path', requestOf('GET', 'x')],
+  ['two Host fields', requestOf('GET', '/x', 'Host', 'b')],
+] as const) {
+  test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, () => {
+    const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
+    const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
+    const respond = createPipeline({ routes }, createRoutes({ routes }).way.identification, limits);
+    const exchange = new Exchange(asked as unknown as IncomingMessage, {} as ServerResponse, 0);
+    assert.ok('refused' in respond(exchange));
+  });
+}
+
+test('caches the reply to a refusal for each list of scopes, even with RESOURCE_URL [RFC 9728 §5.1]', () => {
+  const reading = get('/x', needs(scope('read')), () => ({}));
+  const writing = get('/y', needs(scope('write')), () => ({}));
+  const environment = { RESOURCE_URL: 'https://api.example' };
+  const { way } = createRoutes({ routes: [reading, writing], environment });
+
+  const reply = (route: Route) =>
+    way.replies.settle({ known: { route }, refused: refuse('no-credentials') }, requestOf('GET', '/')).reply;
+
+  assert.equal(reply(reading), reply(reading));
+  assert.notEqual(reply(reading), reply(writing));
+  assert.match(reply(writing).fields.join(), /scope="write"/);
+});
+
+for (const [when, isGoneBefore] of [
+  ['before a late response', false],
+  ['while the request waited for its turn', true],
+] as const) {
+  test(`writes nothing when the client has gone ${when}`, async () => {
+    const late = Promise.resolve({ a: 1 });
+    let runs = 0;
+
+    const handler = () => {
+      runs += 1;
+      return late;
+    };
+
+    const { responder, logs } = createRoutes({ routes: [get('/x', open, handler)] });
+    const request = Object.assign(new EventEmitter(), {
+      method: 'GET',
+      url: '/x',
+      headers: { host: 'a' },
+      rawHeaders: ['Host', 'a'],
+      httpVersion: '1.1',
+      socket: { writable: true },
+    });
+    const written: unknown[] = [];
+    const response = {
+      destroyed: isGoneBefore,
+      writeHead: (status: number) => written.push(status),
+      end: (text: string) => written.push(text),
+    };
+    const exchange = new Exchange(request as never, response as never, 0);
+    void andThen(responder.work(exchange), (reply) => responder.write(exchange, reply));
+    response.destroyed = true;
+    await late;
+    await new Promise(setImmediate);
+    assert.deepEqual([written, logs, runs], [[], [], isGoneBefore ? 0 : 1]);
+  });
+}
+
+test('runs no handler for a caller whom a guard or the policy refuses, even if the sender check is asynchronous', async (t) => {
+  const ran: string[] = [];
+
+  const route = (pattern: string, ...guards: readonly [ReturnType<typeof scope>]) =>
+    get(pattern, needs(...guards), () => ({ ran: ran.push(pattern) }));
+
+  const later = await startRoutes({
+    routes: [route('/read', scope('read')), route('/admin/read', scope('read'))],
+    policy: [under('/admin', needs(scope('admin')))],
+    sender:
+      (usual) =>
+      async (...asked) =>
+        usual(...asked),
+  });
+  t.after(later.stop);
+
+  const outcome = async (path: string, granted: string) => {
+    const { status, text } = await later.ask(path, { token: tokenWith({ scope: granted }) });
+    return [status, JSON.parse(text).error];
+  };
+
+  for (const [path, granted] of [
+    ['/read', 'write'],
+    ['/admin/read', 'read'],
+    ['/admin/nowhere', 'read'],
+    ['/admin/read', 'admin'],
+  ] as const) {
+    assert.deepEqual(await outcome(path, granted), [403, 'insufficient_scope'], `${path} with ${granted}`);
+  }
+  assert.deepEqual(ran, []);
+  assert.deepEqual(await outcome('/admin/read', 'admin read'), [200, undefined]);
+  assert.deepEqual(ran, ['/admin/read']);
+});

@@ -1,0 +1,339 @@
+/* The signal that tells a handler to stop, and the time limit of a handler. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { describe, test, type TestContext } from 'node:test';
+import { open } from '../../../src/gate/rules/access.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
+import { clock } from '../../support/caller.ts';
+import { openWire } from '../../support/client.ts';
+import { untilClosing } from '../../support/listener.ts';
+import { statusesIn } from '../../support/raw-responses.ts';
+import { schemaOf } from '../../support/schemas.ts';
+import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
+
+interface Held {
+  readonly signal: AbortSignal;
+  /** Ends the handler. */
+  readonly response: () => void;
+  readonly fail: (failure: unknown) => void;
+}
+
+const turns = async (count = 5) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+};
+
+/** A service whose handlers wait. `held` has an entry for each call. */
+async function openRoutes(context: TestContext, environment: RoutesToTest['environment'] = {}) {
+  const calls: Held[] = [];
+
+  const hold = (request: { readonly signal: AbortSignal }) =>
+    new Promise<object>((resolve, reject) =>
+      calls.push({
+        get signal() {
+          return request.signal;
+        },
+        response: () => resolve({ held: true }),
+        fail: reject,
+      }),
+    );
+
+  const endless = schemaOf(() => new Promise<never>(() => {}));
+  const app = await startRoutes({
+    routes: [
+      get('/hold', open, hold),
+      post('/hold', open, json(), hold),
+      post('/endless', open, json(endless), hold),
+      get('/endless', open, query(endless), hold),
+      get('/now', open, () => ({})),
+    ],
+    environment,
+  });
+  context.after(() => app.stop());
+
+  const held = async (index = 0): Promise<Held> => {
+    while (calls[index] === undefined) await new Promise(setImmediate);
+    return calls[index];
+  };
+
+  return { ...app, calls, held };
+}
+
+const GET = 'GET /hold HTTP/1.1\r\nHost: a\r\n\r\n';
+const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1';
+const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+describe('the signal', { timeout: 30_000 }, () => {
+  test('of each request under way aborts when the client has gone before its response', async (t) => {
+    const { port, held } = await openRoutes(t);
+    const wire = await openWire(port);
+    wire.send(GET.repeat(3));
+    const signals = [await held(0), await held(1), await held(2)].map(({ signal }) => signal);
+    wire.socket.resetAndDestroy();
+    await Promise.all(signals.map((signal) => signal.aborted || once(signal, 'abort')));
+  });
+
+  for (const [what, bytes] of [
+    ['a GET', GET],
+    ['a POST whose body was read', POST],
+  ] as const) {
+    test(`of ${what} aborts when the client has gone before the response`, async (t) => {
+      const { port, held, logs } = await openRoutes(t);
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const { signal, response } = await held();
+      assert.equal(signal.aborted, false);
+      wire.socket.resetAndDestroy();
+      await once(signal, 'abort');
+      response();
+      await turns();
+      assert.deepEqual(logs, []);
+    });
+
+    test(`of ${what} has already aborted when it is first read after the client has gone`, async (t) => {
+      const { port, held, server } = await openRoutes(t);
+      const accepted = once(server, 'connection');
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const [socket] = await accepted;
+      const call = await held();
+      const gone = new Promise((resolve) => socket.once('close', resolve));
+      wire.socket.resetAndDestroy();
+      await gone;
+      await turns();
+      assert.equal(call.signal.aborted, true);
+    });
+
+    test(`of ${what} does not abort while the client waits, or once it has its response`, async (t) => {
+      const { port, held } = await openRoutes(t);
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const { signal, response } = await held();
+      await turns();
+      assert.equal(signal.aborted, false);
+      response();
+      await wire.until((text) => text.endsWith('}'));
+      wire.send(NOW);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200]);
+      await turns();
+      assert.equal(signal.aborted, false);
+    });
+  }
+
+  test('has a reason that a handler may rethrow after the client has gone without being logged as a bug, unlike any other error', async (t) => {
+    const { port, held, logs } = await openRoutes(t);
+    const unnamed = Object.defineProperty(new Error(), 'name', {
+      get() {
+        throw new Error('no name');
+      },
+    });
+    for (const [index, bug] of [undefined, new TypeError('a bug'), unnamed].entries()) {
+      const wire = await openWire(port);
+      wire.send(GET);
+      const { signal, fail } = await held(index);
+      wire.socket.resetAndDestroy();
+      await once(signal, 'abort');
+      fail(bug ?? signal.reason);
+      await turns();
+    }
+    assert.deepEqual(
+      logs.map(({ reason, error }) => [reason, error]),
+      [
+        ['bug', 'TypeError'],
+        ['bug', undefined],
+      ],
+    );
+  });
+
+  test('does not excuse an AbortError that a handler throws while the client waits', async (t) => {
+    const { port, held, logs } = await openRoutes(t);
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { fail } = await held();
+    fail(AbortSignal.abort().reason);
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [500]);
+    assert.deepEqual(
+      logs.map(({ error }) => error),
+      ['AbortError'],
+    );
+    wire.destroy();
+  });
+
+  test('is the same object, however often it is read', async (t) => {
+    const { port, held } = await openRoutes(t);
+    const wire = await openWire(port);
+    wire.send(GET + GET);
+    const first = await held(0);
+    const second = await held(1);
+    assert.equal(first.signal, first.signal);
+    assert.notEqual(first.signal, second.signal);
+    wire.destroy();
+  });
+
+  for (const [what, count] of [
+    ['', 1],
+    [' of each request under way', 3],
+  ] as const) {
+    test(
+      `${what} aborts when the client closes its side, and the response still arrives [RFC 9112 §9.6]`.trim(),
+      async (t) => {
+        const { port, held } = await openRoutes(t);
+        const wire = await openWire(port);
+        wire.socket.allowHalfOpen = true;
+        wire.send(GET.repeat(count));
+        const calls = await Promise.all(Array.from({ length: count }, (_, index) => held(index)));
+        const signals = calls.map(({ signal }) => signal);
+        assert.ok(signals.every(({ aborted }) => !aborted));
+        const given = Promise.all(signals.map((signal) => once(signal, 'abort')));
+        wire.socket.end();
+        await given;
+        for (const { response } of calls) response();
+        assert.deepEqual(statusesIn(await wire.untilClosed()), Array(count).fill(200));
+        wire.destroy();
+      },
+    );
+  }
+
+  test('has already aborted when it is first read after the client has closed its side', async (t) => {
+    const { port, held, server } = await openRoutes(t);
+    const accepted = once(server, 'connection');
+    const wire = await openWire(port);
+    wire.socket.allowHalfOpen = true;
+    wire.send(POST);
+    const [socket] = await accepted;
+    const call = await held();
+    wire.socket.end();
+    while (!socket.readableEnded) await turns(1);
+    assert.equal(call.signal.aborted, true);
+    call.response();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    wire.destroy();
+  });
+
+  // How long the `close` of a socket takes depends on the phase in which the deadline passes.
+  for (const [when, comes] of [
+    ['a timer', setTimeout],
+    ['an immediate', setImmediate],
+  ] as const) {
+    test(`aborts at the end of a drain, before stop resolves, if the deadline passes in ${when}`, async (t) => {
+      const { port, held, drain, server } = await openRoutes(t);
+      const wire = await openWire(port);
+      wire.send(GET.repeat(2));
+      const signals = [(await held(0)).signal, (await held(1)).signal];
+      const drained = drain();
+      await untilClosing(server);
+      clock.advance(9_999);
+      await turns();
+      assert.ok(signals.every(({ aborted }) => !aborted));
+      comes(() => clock.advance(1));
+      // The process ends at this point.
+      assert.equal(await drained, 'deadline');
+      assert.ok(signals.every(({ aborted }) => aborted));
+      assert.equal(await wire.untilClosed(), '');
+    });
+  }
+});
+
+describe('the time of a handler', { timeout: 30_000 }, () => {
+  test('is limited: at the limit the request gets 503 and its signal aborts, but the connection is kept', async (t) => {
+    const { port, held, logs } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '2' });
+    for (const [index, bytes] of [GET, POST].entries()) {
+      const wire = await openWire(port);
+      wire.send(bytes);
+      const { signal } = await held(index);
+      clock.advance(1_999);
+      await turns();
+      assert.equal(signal.aborted, false);
+      clock.advance(1);
+      const received = await wire.until((text) => text.endsWith('}'));
+      assert.deepEqual(statusesIn(received), [503]);
+      assert.match(received, /\r\nRetry-After: 1\r\n/);
+      assert.match(received, /"error":"temporarily_unavailable"/);
+      assert.equal(signal.aborted, true);
+      assert.deepEqual([logs.at(-1)?.level, logs.at(-1)?.reason], ['debug', 'handler-timeout']);
+      wire.send(NOW);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [503, 200]);
+    }
+  });
+
+  test('is limited to 30 seconds by default', async (t) => {
+    const { port, held } = await openRoutes(t);
+    const wire = await openWire(port);
+    wire.send(GET);
+    await held();
+    clock.advance(29_999);
+    await turns();
+    clock.advance(1);
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [503]);
+    wire.destroy();
+  });
+
+  test('has no limit when HANDLER_TIMEOUT_SECONDS is 0', async (t) => {
+    const { port, held } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '0' });
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { response, signal } = await held();
+    clock.advance(60_000);
+    await turns();
+    assert.equal(signal.aborted, false);
+    response();
+    assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [200]);
+    wire.destroy();
+  });
+
+  test('leaves no timer when the handler is in time', async (t) => {
+    const { port, held } = await openRoutes(t);
+    const before = clock.pending.length;
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { response } = await held();
+    assert.equal(clock.pending.length, before + 1);
+    response();
+    await wire.until((text) => text.endsWith('}'));
+    assert.equal(clock.pending.length, before);
+    wire.destroy();
+  });
+
+  test('is over once the request has got 503: what the handler returns or throws later is ignored', async (t) => {
+    const { port, held, logs } = await openRoutes(t);
+    const unhandled: unknown[] = [];
+    const noteUnhandled = (failure: unknown) => void unhandled.push(failure);
+    process.on('unhandledRejection', noteUnhandled);
+    t.after(() => process.off('unhandledRejection', noteUnhandled));
+    for (const index of [0, 1]) {
+      const wire = await openWire(port);
+      wire.send(GET);
+      const call = await held(index);
+      clock.advance(30_000);
+      await wire.until((text) => text.endsWith('}'));
+      if (index === 0) call.response();
+      else call.fail(new TypeError('late'));
+      await turns();
+      // The signal is aborted even though it is read here for the first time.
+      assert.equal(call.signal.aborted, true);
+      wire.send(NOW);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [503, 200]);
+    }
+    assert.deepEqual(
+      [unhandled, logs.map(({ reason }) => reason)],
+      [[], ['handler-timeout', 'handler-timeout']],
+    );
+  });
+
+  for (const [what, bytes] of [
+    ['a body', POST],
+    ['a query', GET],
+  ] as const) {
+    test(`includes the time of the schema of ${what}`, async (t) => {
+      const { port, calls } = await openRoutes(t);
+      const wire = await openWire(port);
+      const before = clock.pending.length;
+      wire.send(bytes.replace('/hold', '/endless'));
+      while (clock.pending.length === before) await new Promise(setImmediate);
+      clock.advance(30_000);
+      assert.deepEqual(statusesIn(await wire.until((text) => text.endsWith('}'))), [503]);
+      assert.deepEqual(calls, []);
+      wire.destroy();
+    });
+  }
+});

@@ -1,0 +1,330 @@
+/* All sources → settings (docs/settings.md): which source wins, how it is read, and the defaults. */
+import { strict as assert } from 'node:assert';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { loadProfileSettings } from '../../src/profiles/settings.ts';
+import { loadFrom, loadSettings } from '../../src/settings/load-settings.ts';
+import {
+  inDirectory,
+  load,
+  onlyProblem,
+  problemsIn,
+  problemsOf,
+  REQUIRED,
+  SETTINGS,
+  withYaml,
+  yamlOf,
+  type Sources,
+  valueOf,
+} from './every-setting.ts';
+
+const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n';
+
+const quoted = (written: string) => JSON.stringify(written);
+
+/**
+ * The other settings that it needs: profile A for the scope policy and the replay store, or the URL of a
+ * resource.
+ */
+const around = (name: string) => {
+  const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
+  const isOfResource = name.startsWith('resource') && name !== 'resourceUrl';
+  return {
+    ...REQUIRED,
+    ...(isOfA ? { PROFILE: 'A' } : {}),
+    ...(isOfResource ? { RESOURCE_URL: 'https://api.test' } : {}),
+  };
+};
+
+const without = (environment: Record<string, string>, env: string | undefined) =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => name !== env));
+
+for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of SETTINGS) {
+  const byDefaultIn = ({ PROFILE }: { PROFILE?: string }) => (PROFILE === 'A' ? byDefaultA : byDefault);
+  const label = [env, yaml].filter(Boolean).join(' or ');
+  if (byDefault !== 'required') {
+    test(`gives ${label} its default in both profiles`, () => {
+      assert.deepEqual(valueOf(load({ environment: REQUIRED }).settings, name), byDefault);
+      if (name !== 'profile') {
+        assert.deepEqual(
+          valueOf(load({ environment: { ...REQUIRED, PROFILE: 'A' } }).settings, name),
+          byDefaultA,
+        );
+      }
+    });
+  }
+
+  test(`reads ${label} from the environment, then .env, then application.yml, ignoring empty values`, () => {
+    const [first, second, third = first] = good;
+    const others = without(around(name), env);
+    const files = {
+      '.env': env ? `${env}=${quoted(second[0])}\n` : '',
+      'application.yml': yaml ? yamlOf(yaml, quoted(third[0])) : '',
+    };
+
+    const read = (environment: Record<string, string>, given: Sources['files'] = {}) =>
+      valueOf(load({ environment, files: given }).settings, name);
+
+    for (const [written, value] of [first, second, third]) {
+      if (env) assert.deepEqual(read({ ...others, [env]: written }), value);
+      if (yaml) assert.deepEqual(read(others, { 'application.yml': yamlOf(yaml, quoted(written)) }), value);
+    }
+    if (!env) return;
+    assert.deepEqual(read({ ...others, [env]: first[0] }, files), first[1]);
+    assert.deepEqual(read(others, files), second[1]);
+    assert.deepEqual(read({ ...others, [env]: '' }, files), second[1]);
+    if (yaml) assert.deepEqual(read({ ...others, [env]: '' }, { ...files, '.env': `${env}=\n` }), third[1]);
+    if (byDefault === 'required') return;
+    for (const empty of yaml ? ['""', '~', ''] : []) {
+      const nothing: Record<string, string> = {
+        '.env': `${env}=""\n`,
+        'application.yml': yamlOf(yaml ?? '', empty),
+      };
+      assert.deepEqual(read({ ...others, [env]: '' }, nothing), byDefaultIn(others));
+    }
+  });
+
+  if (bad !== undefined) {
+    test(`refuses an invalid ${label}, naming its source but not its value`, () => {
+      const others = without(around(name), env);
+      const inEnvironment = onlyProblem({ environment: { ...others, [env ?? '']: bad[0] } });
+      assert.ok(inEnvironment.startsWith(`${env} (environment): `), inEnvironment);
+      const inDotEnv = onlyProblem({ environment: others, files: { '.env': `\n${env}=${quoted(bad[0])}` } });
+      assert.match(inDotEnv, new RegExp(`^${env} \\(/\\S+/\\.env, line 2\\): `));
+      const problems = [inEnvironment, inDotEnv];
+      if (yaml !== undefined) {
+        const files = { 'application.yml': yamlOf(yaml, quoted(bad[0])) };
+        const inYaml = onlyProblem({ environment: others, files });
+        assert.match(inYaml, new RegExp(`^${yaml} \\(/\\S+/application\\.yml, line 2\\): `));
+        problems.push(inYaml);
+      }
+      for (const problem of problems) {
+        assert.match(problem, bad[1]);
+        assert.ok(bad[0].length < 5 || !problem.includes(bad[0]), problem);
+      }
+    });
+  }
+}
+
+const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level', 'metrics.port'];
+
+for (const { env, yaml, byDefault } of SETTINGS) {
+  if (
+    !yaml ||
+    typeof byDefault === 'number' ||
+    typeof byDefault === 'boolean' ||
+    CHECKED_OTHERWISE.includes(yaml)
+  ) {
+    continue;
+  }
+  for (const unquoted of ['12345', 'true', '1e3', '[1]']) {
+    test(`says to quote the unquoted ${unquoted} as ${yaml}`, () => {
+      const problem = onlyProblem({
+        // Other settings of a resource need its URL.
+        environment: without({ ...REQUIRED, RESOURCE_URL: 'https://api.test' }, env),
+        files: { 'application.yml': yamlOf(yaml, unquoted) },
+      });
+      assert.match(problem, new RegExp(`^${yaml} \\(.*/application\\.yml, line 2\\): `));
+      assert.match(problem, /quote/);
+    });
+  }
+}
+
+test('refuses a replay store while DPoP is off, and accepts it in the other modes', () => {
+  const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
+  const fault =
+    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while the DPoP mode is DISABLED; remove it or set the mode$/;
+  assert.match(onlyProblem({ environment: store }), fault);
+  assert.match(onlyProblem({ environment: { ...store, PROFILE: 'A', IDP_DPOP_MODE: 'disabled' } }), fault);
+  for (const mode of ['ALLOWED', 'required']) {
+    const { settings } = load({ environment: { ...store, IDP_DPOP_MODE: mode } });
+    assert.equal(settings.dpopReplayStore, 'redis://:secret@store.test');
+  }
+});
+
+for (const [name, value] of [
+  ['RESOURCE_SCOPES', 'read'],
+  ['RESOURCE_NAME', 'API'],
+  ['RESOURCE_DOCUMENTATION', 'https://api.test/docs'],
+] as const) {
+  test(`refuses ${name} without RESOURCE_URL, but not beside an invalid RESOURCE_URL`, () => {
+    const environment = { ...REQUIRED, [name]: value };
+    assert.match(
+      onlyProblem({ environment }),
+      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by the scopes, name and documentation of a resource; set it or remove those$/,
+    );
+    const both = problemsOf({ environment: { ...environment, RESOURCE_SCOPES: 'openid' } });
+    assert.match(
+      both.join('\n'),
+      /^RESOURCE_SCOPES .*: must be a scope.*\nRESOURCE_URL or .*: is required by/,
+    );
+    const faulty = { ...environment, RESOURCE_URL: 'https://api.test/#x' };
+    assert.match(onlyProblem({ environment: faulty }), /^RESOURCE_URL \(environment\): must be a URL/);
+    assert.deepEqual(problemsOf({ environment: { ...environment, RESOURCE_URL: 'https://api.test' } }), []);
+  });
+}
+
+test('refuses an empty list as the scopes of the resource, which would silently announce none', () => {
+  const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
+  assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more strings,/);
+});
+
+test('refuses a resource with another origin than the public URL, and accepts one with another path', () => {
+  const fault =
+    /^RESOURCE_URL \(environment\): must be https:\/\/ \(http:\/\/ on loopback\), with the origin of the public URL, /;
+  for (const [publicUrl, resource, isGood] of [
+    ['https://api.test', 'https://api.test/mcp', true],
+    ['https://api.test/v1', 'https://api.test', true],
+    ['https://API.test:443', 'https://api.test', true],
+    ['https://api.test', 'https://other.test', false],
+    ['https://api.test', 'https://api.test:8443', false],
+    ['http://localhost', 'https://localhost', false],
+    // An invalid public URL is reported alone.
+    ['api.test', 'https://other.test', true],
+  ] as const) {
+    const environment = { ...REQUIRED, PUBLIC_URL: publicUrl, RESOURCE_URL: resource };
+    const problems = problemsOf({ environment }).filter((problem) => !problem.startsWith('PUBLIC_URL'));
+    assert.equal(problems.length, isGood ? 0 : 1);
+    if (!isGood) assert.match(problems.join(), fault);
+  }
+});
+
+test('keeps the spelling of the domain in the issuer', () => {
+  for (const domain of ['idp.test', 'IdP.Test:8443', '[::1]:8443', 'idp.test:443']) {
+    const { idp } = load({ environment: { ...REQUIRED, IDP_DOMAIN: domain } }).settings.issuers;
+    assert.deepEqual([idp?.domain, idp?.issuer], [domain, `https://${domain}/`]);
+  }
+});
+
+test('refuses the scope policy in profile B and accepts it in profile A', () => {
+  assert.match(
+    onlyProblem({ environment: { ...REQUIRED, SCOPE_POLICY: 'true' } }),
+    /^SCOPE_POLICY \(environment\): belongs to profile A; remove it or set PROFILE=A$/,
+  );
+  assert.match(
+    onlyProblem({
+      environment: { ...REQUIRED, PROFILE: 'b' },
+      files: { 'application.yml': 'api:\n  scopePolicy: true' },
+    }),
+    /profile A/,
+  );
+  assert.equal(
+    load({ environment: { ...REQUIRED, PROFILE: 'a', SCOPE_POLICY: 'true' } }).settings.scopePolicy,
+    true,
+  );
+  assert.equal(load({ environment: { ...REQUIRED, SCOPE_POLICY: 'false' } }).settings.scopePolicy, false);
+});
+
+test('does not check the scope policy when the profile itself is invalid', () => {
+  assert.deepEqual(problemsOf({ environment: { ...REQUIRED, PROFILE: 'C', SCOPE_POLICY: 'true' } }), [
+    'PROFILE (environment): must be one of A, B',
+  ]);
+});
+
+test('reads YAML numbers, booleans and lists as the values of settings', () => {
+  const yaml = `${REQUIRED_YAML}  tokenCacheEntries: 0x10
+  requiredClaims: [scp, "1"]
+server:
+  port: 8081 # not 8080
+api:
+  errorDetail: True
+cors:
+  allowCredentials: FALSE
+  allowedOrigins:
+  - https://one.test
+  - 'http://two.test:81'
+`;
+  const { settings } = load({ files: { 'application.yml': yaml } });
+  const { requiredClaims } = settings.issuers.idp!;
+  const { tokenCacheEntries, port, errorDetail, corsAllowCredentials, corsAllowedOrigins } = settings;
+  assert.deepEqual(
+    { tokenCacheEntries, requiredClaims, port, errorDetail, corsAllowCredentials, corsAllowedOrigins },
+    {
+      tokenCacheEntries: 16,
+      requiredClaims: ['scp', '1'],
+      port: 8081,
+      errorDetail: true,
+      corsAllowCredentials: false,
+      corsAllowedOrigins: ['https://one.test', 'http://two.test:81'],
+    },
+  );
+});
+
+test('reads spring.application.name as application.name', () => {
+  const yaml = yamlOf('spring.application.name', 'mine');
+  const { settings, warnings } = load(withYaml(yaml));
+  assert.deepEqual([settings.applicationName, warnings], ['mine', []]);
+  assert.match(
+    onlyProblem(withYaml(yamlOf('spring.application.name', '1'))),
+    /^spring\.application\.name \(.*\): must be text; quote it$/,
+  );
+});
+
+test('prefers application.name to spring.application.name, in either order, and ignores an empty one', () => {
+  const ours = yamlOf('application.name', 'mine');
+  const empty = yamlOf('application.name', '""');
+  const springs = yamlOf('spring.application.name', 'theirs');
+  for (const [yaml, name] of [
+    [ours + springs, 'mine'],
+    [springs + ours, 'mine'],
+    [empty + springs, 'theirs'],
+    [springs + empty, 'theirs'],
+    [ours + yamlOf('spring.application.name', ''), 'mine'],
+  ] as const) {
+    assert.equal(load(withYaml(yaml)).settings.applicationName, name);
+  }
+});
+
+test('loads, without a profile, the settings of the service with the defaults of profile B', () => {
+  const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
+  const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
+  const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
+  // Without routes there are no methods to allow.
+  assert.deepEqual(settings, { ...expected, corsAllowedMethods: [] });
+  assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
+});
+
+test('refuses the settings that belong to the profiles when it loads no profile', () => {
+  const files = { '.env': 'IDP_ORG_ID=x\n', 'application.yml': 'profile: A\napi:\n  scopePolicy: true\n' };
+  const problems = problemsIn(() => inDirectory(files, (directory) => loadSettings(REQUIRED, directory)));
+  assert.deepEqual(
+    problems.map((problem) => problem.split(' ')[0]),
+    ['IDP_ORG_ID', 'profile', 'api.scopePolicy'],
+  );
+});
+
+test('returns the paths of the files that were read, and of no others', () => {
+  for (const [files, names] of [
+    [{}, []],
+    [{ '.env': '' }, ['.env']],
+    [{ '.env': '', 'application.yml': '' }, ['.env', 'application.yml']],
+    [{ '.env': 'CONFIG_FILE=x.yml', 'x.yml': '', 'application.yml': '' }, ['.env', 'x.yml']],
+  ] as const) {
+    inDirectory(files, (directory) => {
+      const { files: read } = loadProfileSettings(REQUIRED, directory);
+      assert.deepEqual(
+        read,
+        names.map((name) => join(directory, name)),
+      );
+    });
+  }
+});
+
+test('rethrows a bug in a reader instead of reporting a problem', () => {
+  const bug = new TypeError('x is not a function');
+
+  function read(): number {
+    throw bug;
+  }
+
+  function loadWith(environment: Record<string, string>) {
+    const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
+    return inDirectory({}, (directory) => loadFrom(table, environment, directory));
+  }
+
+  assert.equal(loadWith(REQUIRED).settings.x, 1);
+  assert.throws(
+    () => loadWith({ ...REQUIRED, X: '2' }),
+    (failure) => failure === bug,
+  );
+});
