@@ -23,7 +23,7 @@ import { readTools } from '../support/evidence.ts';
 import { importsOf } from '../support/imports.ts';
 import { FLOORS, filesIn } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
-import { read, ROOT, samplesUnder } from './pages.ts';
+import { read, samplesUnder } from './pages.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
