@@ -1,6 +1,6 @@
 // The entry point `gatehouse-http/testing`: the test issuer, and a check of every route's access.
 import { STATUSES } from './gate/replies/challenge.ts';
-import { authenticated, refusalOf, type Access } from './gate/rules/access.ts';
+import { authenticated, checkAccess, type Access } from './gate/rules/access.ts';
 import type { Guard } from './gate/rules/guards.ts';
 import { createRouter } from './service/routes/router.ts';
 import { upstream, type Route, type Routes } from './service/routes/route.ts';
@@ -58,8 +58,7 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
 
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, 'x');
-    const rules = matchPath(path)?.rules ?? [];
-    const inForce = [...rules, route].map(({ access }) => access);
+    const inForce = [...(matchPath(path)?.demands ?? []), route.access];
 
     const { ask, mismatches } = createAsk(route, url + path);
     await askForCredentials(ask, inForce, issuer);
@@ -122,8 +121,7 @@ async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestI
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
-    const parts = inForce.map((access) => ({ access }));
-    const refused = verdict.caller && refusalOf(parts, verdict.caller, true);
+    const refused = verdict.caller && checkAccess(inForce, verdict.caller, true);
     await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
   }
 

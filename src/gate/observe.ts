@@ -10,8 +10,8 @@ import {
   type Printable,
   type RequestReason,
 } from '../verify/base/events.ts';
-import { findingsOf } from '../verify/caller.ts';
-import type { Arrival, RawRequest, Settled } from './record.ts';
+import type { RawRequest } from '../verify/request/facts.ts';
+import type { Arrival, RequestRecord } from './record.ts';
 import { traceparentOf } from './traceparent.ts';
 
 const SUMMARY_MILLIS = 60_000;
@@ -61,72 +61,71 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   /** `status` is `null` when the client got no response. */
-  function observe(arrival: Arrival, settled: Settled, status: number | null) {
+  function observe(arrival: Arrival, record: RequestRecord, status: number | null) {
     const { request, arrivedAtMillis } = arrival;
-    const method = methodOf(request, settled);
+    const method = methodOf(request, record);
     const millis = clock.monotonic() - arrivedAtMillis;
-    metrics?.requestEnded(method, settled.known?.route?.pattern, status, millis / 1000);
+    metrics?.requestEnded(method, record.route?.pattern, status, millis / 1000);
 
-    if (settled.reason === undefined && (!accessLog || isOfProbe(request, settled))) return;
+    if (record.reason === undefined && (!accessLog || isOfProbe(request, record))) return;
 
-    const fields = logFieldsOf(request, settled, method, status, isWatching ? millis : undefined);
-    writeLines(request, settled, fields);
+    const fields = logFieldsOf(request, record, method, status, isWatching ? millis : undefined);
+    writeLines(request, record, fields);
   }
 
-  function writeLines(request: RawRequest, settled: Settled, fields: ReturnType<typeof logFieldsOf>) {
-    const { known, reason, error } = settled;
+  function writeLines(request: RawRequest, record: RequestRecord, fields: ReturnType<typeof logFieldsOf>) {
+    const { route, reason, error } = record;
     if (accessLog) log('request', fields);
     if (reason === undefined) return;
 
     if (reason === 'bug') {
       return log('request failed', {
         ...fields,
-        method: known?.route && printable(known.route.method),
+        method: route && printable(route.method),
         ...describeBug(error),
       });
     }
 
     log('request refused', fields);
-    if (reason !== 'handler' && !isOfProbe(request, settled)) count(reason);
+    if (reason !== 'handler' && !isOfProbe(request, record)) count(reason);
   }
 
   /** Returns the time, or 0 when nobody reads it. */
-  function noteArrival() {
+  function startTiming() {
     metrics?.requestBegan();
     return isWatching ? clock.monotonic() : 0;
   }
 
-  return { isWatching, noteArrival, observe, summarize };
+  return { isWatching, startTiming, observe, summarize };
 }
 
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
 
 /** Probes do not count as refused. Successful ones have no line in the access log. */
-const isOfProbe = ({ url = '' }: RawRequest, { known, reason }: Settled) =>
-  known?.facts?.uri === undefined &&
+const isOfProbe = ({ url = '' }: RawRequest, { facts, route, reason }: RequestRecord) =>
+  facts?.uri === undefined &&
   !NO_REQUEST.includes(reason) &&
-  /^\/(?:healthz|readyz)(?:\?|$)/.test(known?.route?.pattern ?? url);
+  /^\/(?:healthz|readyz)(?:\?|$)/.test(route?.pattern ?? url);
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
 /** `undefined` if the bytes were not a request, even if Node parsed a method. */
-function methodOf(request: RawRequest, { known, reason }: Settled) {
+function methodOf(request: RawRequest, { facts, reason }: RequestRecord) {
   if (NO_REQUEST.includes(reason)) return undefined;
 
-  const { method } = known?.facts ?? request;
+  const { method } = facts ?? request;
   return METHODS.find((one) => one === method) ?? printable('_OTHER');
 }
 
 /** One literal: spreading would double the cost. */
 function logFieldsOf(
   { rawHeaders }: RawRequest,
-  { known: { route, caller } = {}, reason, findings }: Settled,
+  { route, reason, issuerName, kid }: RequestRecord,
   method: Printable | undefined,
   status: number | null,
   millis: number | undefined,
 ) {
-  const { issuerName, kid } = (caller ? findingsOf(caller) : findings) ?? {};
   const traceparent = traceparentOf(rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
 

@@ -1,25 +1,10 @@
-// What became of a request. Each stage returns what it learnt; nobody changes it afterwards.
+// The one record of a request. Each stage returns it with what it learnt; replies, log and metrics read it.
 import type { RequestReason } from '../verify/base/events.ts';
-import type { Findings } from '../verify/base/refusal.ts';
+import { Refused, type Found, type Refusal } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
-import type { RequestFacts } from '../verify/request/uri.ts';
-import type { Access } from './rules/access.ts';
+import type { RawRequest, RequestFacts } from '../verify/request/facts.ts';
 import type { Reply } from './replies/reply.ts';
-
-export interface RawRequest {
-  readonly method?: string | undefined;
-  readonly url?: string | undefined;
-  /** What the client sent, where a framework rewrites `url`. */
-  readonly originalUrl?: string | undefined;
-  readonly rawHeaders: readonly string[];
-  readonly httpVersion?: string | undefined;
-}
-
-export interface MatchedRoute {
-  readonly method: string;
-  readonly pattern: string;
-  readonly access: Access<unknown>;
-}
+import type { Access } from './rules/access.ts';
 
 /** A request, and when it began to be served. */
 export interface Arrival {
@@ -28,28 +13,46 @@ export interface Arrival {
   readonly arrivedAtMillis: number;
 }
 
-/** What is known of a request so far. */
-export interface Known {
+export interface MatchedRoute {
+  readonly method: string;
+  readonly pattern: string;
+}
+
+export interface RequestRecord extends Found {
   readonly facts?: RequestFacts;
   readonly route?: MatchedRoute | undefined;
-  readonly rules?: readonly { readonly access: Access<unknown> }[];
+  /** The accesses in force: those of the rules, then the route's. */
+  readonly demands?: readonly Access<unknown>[];
   readonly caller?: Caller | undefined;
   /** Replaces `CrossOrigin.forReading`. */
   readonly crossOrigin?: readonly string[];
-}
-
-/** `refused` was returned or thrown. */
-export type Outcome = { readonly known?: Known | undefined } & (
-  { readonly reply: Reply } | { readonly refused: unknown; readonly reply?: undefined }
-);
-
-/** An outcome whose refusal has become a reply. Without `reply`, the client has gone. */
-export interface Settled {
-  readonly known?: Known | undefined;
-  readonly reply?: Reply | undefined;
+  /** Why the request was turned away. */
   readonly reason?: RequestReason;
+  readonly refusal?: Refusal;
   /** What was thrown, if it is a bug. */
   readonly error?: unknown;
-  /** Of a request without a caller. */
-  readonly findings?: Findings;
+  /** Without one, once all is known, the client has gone. */
+  readonly reply?: Reply;
 }
+
+/** A `Refused` turns the request away; anything else that was thrown is a bug. */
+export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord {
+  if (!Refused.is(thrown)) return { ...record, reason: 'bug', error: thrown };
+
+  const { refusal, found } = thrown;
+  return { ...record, ...found, reason: refusal.reason, refusal };
+}
+
+/** `undefined`: the request needs no reply before access is checked. */
+export type Early = (facts: RequestFacts) => RequestRecord | undefined;
+
+/** The first early reply, if any. */
+export const firstOf =
+  (all: readonly Early[]): Early =>
+  (facts) => {
+    for (const replyTo of all) {
+      const early = replyTo(facts);
+      if (early !== undefined) return early;
+    }
+    return undefined;
+  };

@@ -1,6 +1,7 @@
 // Cross-origin requests (Fetch standard §3.2). Promises: only a listed origin gets permission; `*` and `null`
 // never do. Refuses nothing: tells browsers who may read responses.
-import type { CrossOrigin, Early } from '../gate/early.ts';
+import type { CrossOrigin } from '../gate/replies/refusal-replies.ts';
+import type { Early } from '../gate/record.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { fieldValues } from '../verify/request/fields.ts';
@@ -38,7 +39,7 @@ export function createCors(
 
       const origin = fieldValues(facts.rawHeaders, 'origin').join();
       const crossOrigin = permissions.get(origin)?.forPreflight ?? NONE;
-      return { known: { crossOrigin }, reply: NO_CONTENT };
+      return { crossOrigin, reply: NO_CONTENT };
     },
   };
 }

@@ -4,20 +4,21 @@
 import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
+import { readFacts } from '../verify/request/facts.ts';
 import { fieldValues, isHost } from '../verify/request/fields.ts';
+import { isAmbiguous } from '../verify/request/path.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
+import type { Early } from '../gate/record.ts';
 import type { Exchange } from '../service/request/exchange.ts';
-import { createPipeline, type FactsReader } from '../service/request/pipeline.ts';
+import type { Readers } from '../service/request/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';
 import { createRouter } from '../service/routes/router.ts';
+import type { Route, Routes } from '../service/routes/route.ts';
 
 const READS = ['GET', 'HEAD'];
 
 /** A method (RFC 9110 §5.6.2, §9.1), and a target that begins with a path. */
 const QUESTION = /^([!#$%&'*+.^_`|~\w-]+) (\/[^ ?]*)(?:\?[^ ]*)?$/;
-
-/** Stricter: what servers read in several ways, plain or escaped, and control characters. */
-const AMBIGUOUS = /[^!-~]|[#\\;]|%(?:2f|5c|3b|3f|23|25|[01][\da-f]|7f|c2%[89][\da-f])/i;
 
 const PRINTABLE = /^[!-~](?:[ -~]*[!-~])?$/;
 const UP_TO_8_KIB = /^.{1,8192}$/;
@@ -81,17 +82,20 @@ function forwardedUri({ headers }: Exchange['request'], path: string) {
 
 const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };
 
-/** A pipeline for questions about `served`; requests for the service itself go to `ownRoutes`. */
-export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
-  const [served, identification, options, ownRoutes] = parts;
+/** Reads questions about `served`; requests for the service itself go to `ownRoutes`. */
+export function createQuestionReaders(
+  served: Routes,
+  ownRoutes: readonly Route[],
+  earlyOfService: Early,
+): Readers {
   const routes = served.routes.map((route) => ({ ...route, handler: admit }));
   const matchForwarded = createRouter(routes, served.rules);
   const matchOwn = createRouter([], [], ownRoutes);
 
-  const matchPath = (path: string, uri: unknown) => (uri ? matchForwarded(path) : matchOwn(path));
+  const matchRoute: Readers['matchRoute'] = ({ path, uri }) => (uri ? matchForwarded(path) : matchOwn(path));
 
-  const readFacts: FactsReader = (request) => {
-    const facts = identification.readFacts(request);
+  const readQuestion: Readers['readFacts'] = (request) => {
+    const facts = readFacts(request);
     if (facts instanceof Refused) return facts;
 
     const [, rest] = /^\/forward-auth($|\/.*)/.exec(facts.path) ?? [];
@@ -102,21 +106,21 @@ export function createForwardAuth(...parts: Parameters<typeof createPipeline>) {
     if (path === '') return refuse('question-malformed');
 
     // No route is at a path that is empty.
-    const clear = AMBIGUOUS.test(path) ? '' : path;
+    const clear = isAmbiguous(path) ? '' : path;
     return { ...facts, method, path: clear, uri: () => forwardedUri(request, path) };
   };
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */
-  const replyEarly: typeof identification.replyEarly = (facts) => {
-    const early = identification.replyEarly(facts);
-    const { path, rawHeaders, uri } = facts;
-    if (early?.reply !== NO_CONTENT) return uri ? undefined : early;
+  const early: Early = (facts) => {
+    const replied = earlyOfService(facts);
+    const { rawHeaders, uri } = facts;
+    if (replied?.reply !== NO_CONTENT) return uri ? undefined : replied;
 
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
-    const hasRoute = matchPath(path, uri)?.matches.some(({ route }) => route.method === method);
-    return hasRoute && early.known?.crossOrigin?.length ? { ...early, reply: PREFLIGHT } : undefined;
+    const hasRoute = matchRoute(facts)?.matches.some(({ route }) => route.method === method);
+    return hasRoute && replied.crossOrigin?.length ? { ...replied, reply: PREFLIGHT } : undefined;
   };
 
-  return createPipeline(served, { ...identification, readFacts, replyEarly }, options, ownRoutes, matchPath);
+  return { readFacts: readQuestion, early, matchRoute };
 }

@@ -4,14 +4,15 @@ import { printableSetting, type Log } from '../verify/base/events.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
 import { onceForEach } from '../gate/replies/challenge.ts';
-import type { Early } from '../gate/early.ts';
+import { turnAway, type Early } from '../gate/record.ts';
 import type { NameScopes } from '../gate/replies/refusal-replies.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { isPreflight } from './preflight.ts';
 
 const METHODS = ['GET', 'HEAD'];
 
-const EVERY_ORIGIN = ['Access-Control-Allow-Origin', '*'];
+/** To pages of every origin. */
+const READABLE = { crossOrigin: ['Access-Control-Allow-Origin', '*'] };
 
 export interface ResourceOptions {
   readonly dpopMode: DpopMode;
@@ -61,11 +62,10 @@ export function createResourceMetadata(options: ResourceOptions, log: Log): Earl
   return (facts) => {
     if (!paths.includes(facts.path)) return undefined;
 
-    const known = { crossOrigin: EVERY_ORIGIN };
-    if (isPreflight(facts)) return { known, reply: preflight };
+    if (isPreflight(facts)) return { ...READABLE, reply: preflight };
 
     const isRead = METHODS.includes(facts.method);
-    return isRead ? { known, reply: document } : { known, refused: refuseMethod(METHODS) };
+    return isRead ? { ...READABLE, reply: document } : turnAway(READABLE, refuseMethod(METHODS));
   };
 }
 
@@ -110,13 +110,13 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
  * scopes of `anyScope` and of guards that passed, or the client's next token would lack them. Equal results
  * are the same object, so that their reply is built once.
  */
-export const nameScopes: NameScopes = (refusal, { rules = [], route }) => {
+export const nameScopes: NameScopes = (refusal, { demands: inForce = [] }) => {
   const { kind, demands } = refusal;
   const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
   if (!isAvoidable) return refusal;
 
-  const scopes = [...rules, route]
-    .flatMap((each) => each?.access.guards ?? [])
+  const scopes = inForce
+    .flatMap(({ guards }) => guards)
     .flatMap(({ refused }) => refused.refusal.scopes ?? []);
   return withScope(refusal, [...new Set(scopes)].join(' '));
 };

@@ -1,10 +1,10 @@
 // Composes a service from its settings: routes behind the checks, what the options add, and the listener.
 import { open } from '../gate/rules/access.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
-import { SAME_ORIGIN } from '../gate/early.ts';
+import { SAME_ORIGIN } from '../gate/replies/refusal-replies.ts';
 import type { Dependencies } from '../gate/observe.ts';
 import { createCors } from '../options/cors.ts';
-import { createForwardAuth } from '../options/forward-auth.ts';
+import { createQuestionReaders } from '../options/forward-auth.ts';
 import { createMetricsListener, listenBoth } from '../options/metrics/metrics-listener.ts';
 import type { Metrics } from '../options/metrics/metrics.ts';
 import { connectThrough } from '../options/proxy.ts';
@@ -16,10 +16,12 @@ import {
   nameScopes,
 } from '../options/resource-metadata.ts';
 import { createListener } from '../service/connection/listener.ts';
-import { createPipeline } from '../service/request/pipeline.ts';
+import { readFacts } from '../verify/request/facts.ts';
+import { createPipeline, type Readers } from '../service/request/pipeline.ts';
 import { createResponder } from '../service/request/responder.ts';
-import { get, type Routes } from '../service/routes/route.ts';
-import { routesProblems } from '../service/routes/router.ts';
+import type { Early } from '../gate/record.ts';
+import { get, type Route, type Routes } from '../service/routes/route.ts';
+import { createRouter, routesProblems } from '../service/routes/router.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
 import { clock } from '../options/log.ts';
@@ -86,7 +88,9 @@ export function composeService(
   const phase: Phase = { isStopping: false };
   const probes = createProbes(phase, checks.isReady);
   metrics?.foreseeRoutes([...probes, ...served.routes]);
-  const pipeline = makerFor(served)(served, checks.identification, { clock, ...settings }, probes);
+  const createReaders = served.isPolicy ? createQuestionReaders : createRouteReaders;
+  const readers = createReaders(served, probes, checks.early);
+  const pipeline = createPipeline(readers, checks.decide, { clock, ...settings });
 
   return {
     ...checks,
@@ -96,7 +100,15 @@ export function composeService(
   };
 }
 
-const makerFor = ({ isPolicy }: Routes) => (isPolicy ? createForwardAuth : createPipeline);
+/** The request itself is what is asked about. */
+export function createRouteReaders(
+  { routes, rules }: Routes,
+  ownRoutes: readonly Route[],
+  early: Early,
+): Readers {
+  const matchPath = createRouter(routes, rules, ownRoutes);
+  return { readFacts, early, matchRoute: ({ path }) => matchPath(path) };
+}
 
 export function partsOf(
   settings: Settings,

@@ -1,9 +1,14 @@
 // Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, and
 // the observer of requests.
-import type { CrossOrigin, Early } from '../gate/early.ts';
-import { createIdentification } from '../gate/identify.ts';
+import { createDecide } from '../gate/decide.ts';
+import { firstOf, type Early } from '../gate/record.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
-import { createReplies, type NameScopes, type OnError } from '../gate/replies/refusal-replies.ts';
+import {
+  createReplies,
+  type CrossOrigin,
+  type NameScopes,
+  type OnError,
+} from '../gate/replies/refusal-replies.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
@@ -106,7 +111,8 @@ export function composeRequestParts(
   const observer = createObserver(dependencies, accessLog);
 
   return {
-    identification: createIdentification({ ...checks, dpopMode, clock: dependencies.clock, early }),
+    decide: createDecide({ ...checks, dpopMode, clock: dependencies.clock }),
+    early: firstOf(early),
     replies: createReplies({ ...settings, ...challenges }, crossOrigin, observer.observe, onError),
     observer,
   };

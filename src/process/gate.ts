@@ -1,8 +1,8 @@
 // The checks for a server that you already have. Promises: loads an option only if it is set; several gates
 // can share a process, and none keeps it alive. Loads no routes, listener or settings files.
 import { types } from 'node:util';
-import { SAME_ORIGIN } from '../gate/early.ts';
-import { createGateChecks } from '../gate/foreign/gate.ts';
+import { SAME_ORIGIN } from '../gate/replies/refusal-replies.ts';
+import { createGateMethods } from '../gate/foreign/gate.ts';
 import type { Dependencies } from '../gate/observe.ts';
 import { composeChecks, type CreateOptions, type OptionalParts } from './compose.ts';
 import { clock, createProcessLog } from '../options/log.ts';
@@ -23,7 +23,7 @@ export async function createGate(given: GivenSettings, options?: CreateOptions) 
   checks.fetchKeys();
 
   return {
-    ...createGateChecks(checks.identification, checks.replies, clock),
+    ...createGateMethods({ ...checks, clock }),
     isReady: checks.isReady,
     /** Ends what runs in the background. */
     close: checks.close,

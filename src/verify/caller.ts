@@ -4,8 +4,8 @@
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
-import { refuse, Refused, unavailable } from './base/refusal.ts';
-import type { RequestFacts } from './request/uri.ts';
+import { refuse, Refused, unavailable, type Found } from './base/refusal.ts';
+import type { RequestFacts } from './request/facts.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
 import type { Credentials, DpopMode, Scheme } from './credentials.ts';
 import { createProofVerifier, type Proof, type ProofOptions } from './dpop/proof.ts';
@@ -43,8 +43,9 @@ class CheckedCaller {
     return caller.#scheme;
   }
 
-  static findingsOf(caller: CheckedCaller) {
-    return verifiedOf(caller.#token).findings;
+  static foundOf(caller: CheckedCaller): Found {
+    const { kid, issuerName } = verifiedOf(caller.#token).found;
+    return { kid, issuerName, freshNonce: caller.freshNonce };
   }
 
   static callerAt(caller: CheckedCaller, nowMillis: number) {
@@ -113,7 +114,7 @@ export interface Caller extends CheckedCaller {}
 export const { isGenuine } = CheckedCaller;
 
 /** Throw a `TypeError` for look-alikes. */
-export const { schemeOf, findingsOf, callerAt } = CheckedCaller;
+export const { schemeOf, foundOf, callerAt } = CheckedCaller;
 
 export type SenderCheck = ReturnType<typeof createSenderCheck>;
 

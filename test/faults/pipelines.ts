@@ -173,12 +173,13 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
   const answer = echo(new Random(seed, 0));
   const { server } = createListener(
     {
-      noteArrival: () => 0,
-      work: ({ request }) => andThen(answer(request), (reply) => ({ reply })),
-      write: ({ request, response }, { reply }) => {
-        if (reply !== undefined) writeReply(request, response, reply, []);
+      startTiming: () => 0,
+      respond: (exchange) => {
+        void andThen(answer(exchange.request), (reply) => {
+          if (reply !== undefined) writeReply(exchange, reply, []);
+        });
       },
-      turnAway: () => jsonReply(400, '{}'),
+      refuseConnection: () => jsonReply(400, '{}'),
     },
     new TestClock(),
   );

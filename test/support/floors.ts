@@ -6,7 +6,7 @@
  */
 export const FLOORS: readonly (readonly [folder: string, names: readonly string[]])[] = [
   ['verify/base/', ['refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events']],
-  ['verify/request/', ['fields', 'path', 'uri']],
+  ['verify/request/', ['fields', 'path', 'facts', 'uri']],
   ['verify/keys/', ['jwk', 'jwks', 'key-set', 'fetch']],
   ['verify/jws/', ['compact', 'signature']],
   ['verify/token/', ['claims', 'verify']],
@@ -15,28 +15,27 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['gate/', ['traceparent']],
   ['gate/replies/', ['reply', 'challenge']],
   ['gate/rules/', ['guards', 'recent-login', 'access']],
-  ['gate/', ['record', 'early', 'observe', 'identify']],
+  ['gate/', ['record', 'observe', 'decide']],
   ['gate/replies/', ['refusal-replies']],
   ['gate/foreign/', ['request', 'gate']],
   [
     'service/routes/',
     [
       'schema',
-      'body-refusal',
       'body',
       'handler-request',
       'handler-result',
       'handler-reply',
       'inputs',
-      'segments',
       'pattern',
       'route',
       'router',
     ],
   ],
-  ['service/connection/', ['write']],
-  ['service/request/', ['exchange', 'message', 'pipeline', 'responder']],
-  ['service/connection/', ['connection', 'batches', 'request-stream', 'listener']],
+  ['service/request/', ['exchange']],
+  ['service/connection/', ['connection', 'write']],
+  ['service/request/', ['message', 'pipeline', 'responder']],
+  ['service/connection/', ['request-stream', 'listener']],
   [
     'settings/',
     [

@@ -68,11 +68,10 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const { server, stop } = createListener(
     {
       ...responder,
-      work: (exchange) => {
-        if (exchange.request.url !== '/held') return responder.work(exchange);
+      respond: (exchange) => {
+        if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';
-        const reply = responder.work(exchange);
-        return new Promise((resolve) => holder.emit('held', () => resolve(reply)));
+        holder.emit('held', () => responder.respond(exchange));
       },
     },
     clock,

@@ -2,7 +2,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { HandlerRequest } from '../../src/service/routes/handler-request.ts';
-import { refusalOf } from '../../src/gate/rules/access.ts';
+import { checkAccess } from '../../src/gate/rules/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
 
@@ -18,7 +18,7 @@ export function runRoute(
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const exchange = { request, response: new ServerResponse(request), controller: new AbortController() };
-  const refused = refusalOf([route], caller, true);
+  const refused = checkAccess([route.access], caller, true);
   if (refused !== undefined) throw refused;
   const admitted = route.access.admit(caller);
   return route.handler(new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted));

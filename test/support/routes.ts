@@ -1,7 +1,7 @@
 /* Runs the pipeline with other routes, for tests of what no profile has. */
 import type { Server } from 'node:http';
 import { composeRequestParts } from '../../src/process/compose.ts';
-import { partsOf } from '../../src/process/compose-service.ts';
+import { createRouteReaders, partsOf } from '../../src/process/compose-service.ts';
 import { createPipeline } from '../../src/service/request/pipeline.ts';
 import { createResponder, type Responder } from '../../src/service/request/responder.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
@@ -46,7 +46,8 @@ export function createRoutes({
   const checks = { verifyToken: verify, checkSender: sender(senderWith(environment)) };
   const way = composeRequestParts(settings, surroundings, partsOf(settings, surroundings), checks);
   const served = { routes, rules: policy };
-  const pipeline = createPipeline(served, way.identification, { clock, ...settings });
+  const readers = createRouteReaders(served, [], way.early);
+  const pipeline = createPipeline(readers, way.decide, { clock, ...settings });
   return { responder: createResponder(pipeline, way.replies, way.observer), way, logs };
 }
 

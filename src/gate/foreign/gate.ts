@@ -2,22 +2,17 @@
 // access. An access that ignores credentials checks only the form of the request. Reads no body, adds nothing
 // to the request, and does not bound what the server lets in.
 import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../verify/base/clock.ts';
+import { attempt, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { refuse, Refused } from '../../verify/base/refusal.ts';
+import { Refused } from '../../verify/base/refusal.ts';
 import { callerAt, isGenuine, schemeOf, type Caller } from '../../verify/caller.ts';
-import { pairsOf, type Field, type Reply } from '../replies/reply.ts';
-import { isAccess, refusalOf, type Access } from '../rules/access.ts';
-import type { Outcome } from '../record.ts';
-import {
-  mayLackFields,
-  refuseAmbiguous,
-  requestOf,
-  type FetchRequest,
-  type GateRequest,
-} from './request.ts';
-import type { Identification } from '../identify.ts';
+import { readFacts } from '../../verify/request/facts.ts';
+import { decideAccess, type Decide } from '../decide.ts';
+import { turnAway, type Early, type RequestRecord } from '../record.ts';
 import { nonceFields, type Replies } from '../replies/refusal-replies.ts';
+import { pairsOf, type Field, type Reply } from '../replies/reply.ts';
+import { isAccess, type Access } from '../rules/access.ts';
+import { refuseForm, requestOf, type FetchRequest, type GateRequest } from './request.ts';
 
 /** A caller who may pass. `headers` are for your server's response: a `DPoP-Nonce` when one is due. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
@@ -57,47 +52,60 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
-/** `caller` is the identified one; `admitted` is what the access returns for it. */
-type Checked<Admitted> = Outcome | Readonly<{ admitted: Admitted; caller?: Caller | undefined }>;
+interface GateParts {
+  readonly early: Early;
+  readonly decide: Decide;
+  readonly replies: Replies;
+  readonly clock: Clock;
+}
 
-export function createGateChecks(identification: Identification, replies: Replies, clock: Clock) {
-  const { readFacts, replyEarly, identify } = identification;
-
-  async function checkCaller<Admitted>(
+export interface GateMethods {
+  /**
+   * Checks a request. Rejects with a `TypeError` for anything but a request and an access.
+   *
+   * @example const verdict = await gate.check(request, needs(scope('read:orders')));
+   */
+  readonly check: <Admitted>(
+    request: GateRequest | FetchRequest,
     access: Access<Admitted>,
+  ) => Promise<Verdict<Admitted>>;
+
+  /**
+   * Checks a further access for an admitted caller, such as the scopes that a body asks for. Checks neither
+   * token nor proof again. Throws a `TypeError` for anything but a verified `Caller`, and for `open` or
+   * anything but an access.
+   *
+   * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
+   */
+  readonly authorize: <Admitted>(caller: Caller, access: Access<Admitted>) => Authorization<Admitted>;
+
+  /**
+   * Checks a request and sends the refusal, if any. Resolves to `undefined` if it sent one, or if the
+   * response had already begun.
+   *
+   * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
+   */
+  readonly admit: <Admitted>(
     request: GateRequest,
-  ): Promise<Checked<Admitted>> {
-    const rules = [{ access }];
-    let caller: Caller | undefined;
-    try {
-      const facts = readFacts(request);
-      if (facts instanceof Refused) return { refused: facts };
+    response: ServerResponse,
+    access: Access<Admitted>,
+  ) => Promise<Admission<Admitted> | undefined>;
+}
 
-      const early = replyEarly(facts);
-      if (early !== undefined) return early;
-
-      const identified = await identify(facts);
-      if (identified instanceof Refused) return { known: { rules }, refused: identified };
-
-      caller = identified;
-      const refused = refusalOf(rules, caller, true);
-      return refused === undefined
-        ? { caller, admitted: access.admit(caller) }
-        : { known: { rules, caller }, refused };
-    } catch (refused) {
-      return { known: { rules, caller }, refused };
-    }
-  }
-
-  function checkForm<Admitted>(
+export function createGateMethods({ early, decide, replies, clock }: GateParts): GateMethods {
+  function checkRequest(
     given: GateRequest | FetchRequest,
     request: GateRequest,
-    access: Access<Admitted>,
-  ): Checked<Admitted> | undefined {
-    const refused = refuseAmbiguous(given, request.rawHeaders);
-    if (refused !== undefined) return { refused };
-    if (mayLackFields(request)) return { refused: refuse('header_fields_too_large') };
-    return access.credentials === 'ignored' ? { admitted: access.admit(undefined) } : undefined;
+    access: Access<unknown>,
+  ): MaybePromise<RequestRecord> {
+    const refused = refuseForm(given, request);
+    if (refused !== undefined) return turnAway({}, refused);
+    if (access.credentials === 'ignored') return {};
+
+    const facts = readFacts(request);
+    if (facts instanceof Refused) return turnAway({}, facts);
+
+    return early(facts) ?? decide({ facts, demands: [access], isServed: true });
   }
 
   async function check<Admitted>(
@@ -106,20 +114,14 @@ export function createGateChecks(identification: Identification, replies: Replie
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
-    const checked = checkForm(given, request, access) ?? (await checkCaller(access, request));
-    if (!('admitted' in checked)) return { refusal: describe(replies.finish(checked, request)) };
+    const record = await attempt(
+      () => checkRequest(given, request, access),
+      (error) => turnAway({}, error),
+    );
+    const isAdmitted = record.reason === undefined && record.reply === undefined;
+    if (!isAdmitted) return { refusal: describe(replies.finish(record, request)) };
 
-    const { admitted, caller } = checked;
-    return { caller: admitted, headers: pairsOf(nonceFields(caller)) };
-  }
-
-  /** A refusal, or what a guard threw. */
-  function refusalNow(caller: Caller, access: Access<unknown>): unknown {
-    try {
-      return refusalOf([{ access }], callerAt(caller, clock.now()), true);
-    } catch (error) {
-      return error ?? new Error();
-    }
+    return { caller: access.admit(record.caller), headers: pairsOf(nonceFields(record)) };
   }
 
   function authorize<Admitted>(caller: Caller, access: Access<Admitted>): Authorization<Admitted> {
@@ -129,20 +131,21 @@ export function createGateChecks(identification: Identification, replies: Replie
     requireAccess(access);
     if (access.credentials === 'ignored') throw new TypeError('authorize needs an access that is not open');
 
-    const refused = refusalNow(caller, access);
-    if (refused === undefined) return { caller: access.admit(caller) };
+    const now = callerAt(caller, clock.now());
+    const record = decideAccess({ demands: [access], isServed: true }, now);
+    if (record.reason === undefined) return { caller: access.admit(caller) };
 
     const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-    const settled = replies.settle({ known: { rules: [{ access }], caller }, refused }, request);
-    replies.observe({ request, arrivedAtMillis: 0 }, settled, settled.reply.status);
-    return { refusal: describe(settled.reply) };
+    const replied = replies.complete(record, request);
+    replies.observe({ request, arrivedAtMillis: 0 }, replied, replied.reply.status);
+    return { refusal: describe(replied.reply) };
   }
 
   async function admit<Admitted>(request: GateRequest, response: ServerResponse, access: Access<Admitted>) {
     const verdict = await check(request, access);
     if (response.headersSent) {
       // The server timed out or did not await. A throw could end the process.
-      replies.finish({ refused: new UsageError(TOO_LATE) }, request);
+      replies.finish(turnAway({}, new UsageError(TOO_LATE)), request);
       return undefined;
     }
 
@@ -155,27 +158,5 @@ export function createGateChecks(identification: Identification, replies: Replie
     return verdict;
   }
 
-  return {
-    /**
-     * Checks a request. Rejects with a `TypeError` for anything but a request and an access.
-     *
-     * @example const verdict = await gate.check(request, needs(scope('read:orders')));
-     */
-    check,
-    /**
-     * Checks a further access for an admitted caller, such as the scopes that a body asks for. Checks neither
-     * token nor proof again. Throws a `TypeError` for anything but a verified `Caller`, and for `open` or
-     * anything but an access.
-     *
-     * @example const { refusal } = gate.authorize(caller, needs(scope('write:orders')));
-     */
-    authorize,
-    /**
-     * Checks a request and sends the refusal, if any. Resolves to `undefined` if it sent one, or if the
-     * response had already begun.
-     *
-     * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
-     */
-    admit,
-  };
+  return { check, authorize, admit };
 }

@@ -1,7 +1,8 @@
 // What a gate reads of any server's request, and what it always refuses, because the server could read it
 // differently. Reads no body.
 import { refuse } from '../../verify/base/refusal.ts';
-import type { RawRequest } from '../record.ts';
+import type { RawRequest } from '../../verify/request/facts.ts';
+import { hasDotSegments } from '../../verify/request/path.ts';
 
 /** Node's own requests fit. `rawHeaders` is as the client sent it. */
 export interface GateRequest extends RawRequest {
@@ -38,23 +39,20 @@ const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =
 /** Node's default limit. */
 const NODE_MAX_FIELDS = 1_000;
 
-export function refuseAmbiguous(
-  { url = '', originalUrl = url }: GateRequest | FetchRequest,
-  rawHeaders: readonly string[],
-) {
+/** What this side and the server could read differently. */
+export function refuseForm(given: GateRequest | FetchRequest, request: GateRequest) {
+  const { url = '', originalUrl = url } = given;
+  const { rawHeaders } = request;
   // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
-  // RFC 3986 §5.2.4: a proof covers the path without dot segments. Some servers keep them in a Request's
-  // `url`, and route by the part before `#`. URL reads `\` as `/`.
-  const [path = ''] = originalUrl.split(/[?#]/, 1);
-  const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
-  return path.split(/[/\\]/).some(isDot) ? refuse('target-refused') : undefined;
+  if (hasDotSegments(originalUrl)) return refuse('target-refused');
+  return mayLackFields(request) ? refuse('header_fields_too_large') : undefined;
 }
 
 /** Node silently drops fields over its limit, perhaps a second Authorization. */
-export function mayLackFields({ rawHeaders, socket }: GateRequest) {
+function mayLackFields({ rawHeaders, socket }: GateRequest) {
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
   return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
 }

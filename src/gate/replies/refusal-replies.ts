@@ -1,19 +1,29 @@
 // The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
 // that reveals nothing.
+import type { RawRequest } from '../../verify/request/facts.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
-import { Refused, type Findings, type Refusal } from '../../verify/base/refusal.ts';
+import type { Found, Refusal } from '../../verify/base/refusal.ts';
 import { acceptedScheme } from '../../verify/credentials.ts';
 import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
-import type { CrossOrigin } from '../early.ts';
 import { jsonReply, type Reply } from './reply.ts';
-import type { Arrival, Known, Outcome, RawRequest, Settled } from '../record.ts';
+import type { Arrival, RequestRecord } from '../record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-export type Observe = (arrival: Arrival, settled: Settled, status: number | null) => void;
+/** What lets pages of other origins read responses. Fields: names and values in turn (Fetch standard §3.2). */
+export interface CrossOrigin {
+  /** On every reply. */
+  readonly vary: readonly string[];
+  /** For a request with this `Origin`. */
+  readonly forReading: (origin?: string) => readonly string[];
+}
+
+export const SAME_ORIGIN: CrossOrigin = { vary: [], forReading: () => [] };
+
+export type Observe = (arrival: Arrival, record: RequestRecord, status: number | null) => void;
 
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
-export type NameScopes = (refusal: Refusal, known: Known) => Refusal;
+export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 
 interface ReplyOptions extends ChallengeOptions {
   readonly nameScopes?: NameScopes | undefined;
@@ -21,14 +31,25 @@ interface ReplyOptions extends ChallengeOptions {
 
 export type OnError = (error: unknown) => unknown;
 
-export type Replies = ReturnType<typeof createReplies>;
+/** A record whose reply is known. */
+export type Replied = RequestRecord & { readonly reply: Reply };
+
+export interface Replies {
+  /** Makes the reply to a refusal or error. Never throws. */
+  readonly complete: (record: RequestRecord, request: RawRequest) => Replied;
+  /** Names and values in turn. */
+  readonly extraFields: (record: RequestRecord, origin?: string) => string[];
+  /** For replies that a service does not write: completes, adds fields, and observes. */
+  readonly finish: (record: RequestRecord, request: RawRequest, arrivedAtMillis?: number) => Reply;
+  readonly observe: Observe;
+}
 
 export function createReplies(
   options: ReplyOptions,
   crossOrigin: CrossOrigin,
   observe: Observe,
   onError: OnError = () => {},
-) {
+): Replies {
   const replyToRefusal = createRefusalReplies(options);
 
   async function report(error: unknown) {
@@ -37,42 +58,37 @@ export function createReplies(
     } catch {}
   }
 
-  /** Replaces a refusal or error by its reply. Never throws. */
-  function settle(outcome: Outcome, { rawHeaders }: RawRequest): Settled & { readonly reply: Reply } {
-    if (outcome.reply !== undefined) return outcome;
+  function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
+    const { reply, refusal } = record;
+    if (reply !== undefined) return { ...record, reply };
 
-    const { known = {}, refused } = outcome;
-    if (!Refused.isGenuine(refused)) {
-      void report(refused);
-      return { known, reply: BUG_REPLY, reason: 'bug', error: refused };
+    if (refusal === undefined) {
+      void report(record.error);
+      return { ...record, reply: BUG_REPLY };
     }
 
-    const { refusal, findings } = refused;
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
-    const reply = replyToRefusal(options.nameScopes?.(refusal, known) ?? refusal, scheme);
-    return { known, reply, reason: refusal.reason, findings };
+    return { ...record, reply: replyToRefusal(options.nameScopes?.(refusal, record) ?? refusal, scheme) };
   }
 
-  /** Names and values in turn. */
-  function fieldsBeside({ known = {}, findings }: Settled, origin?: string) {
-    const shared = known.crossOrigin ?? crossOrigin.forReading(origin);
-    return [...crossOrigin.vary, ...shared, ...nonceFields(known.caller ?? findings)];
+  function extraFields(record: RequestRecord, origin?: string) {
+    const shared = record.crossOrigin ?? crossOrigin.forReading(origin);
+    return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
   }
 
-  /** For replies that `write` does not send: adds fields, and observes. */
-  function finish(outcome: Outcome, request: RawRequest, arrivedAtMillis = 0): Reply {
-    const settled = settle(outcome, request);
-    const { reply } = settled;
-    observe({ request, arrivedAtMillis }, settled, reply.status);
+  function finish(record: RequestRecord, request: RawRequest, arrivedAtMillis = 0): Reply {
+    const replied = complete(record, request);
+    const { reply } = replied;
+    observe({ request, arrivedAtMillis }, replied, reply.status);
     const origin = fieldValues(request.rawHeaders, 'origin').join();
-    return { ...reply, fields: [...reply.fields, ...fieldsBeside(settled, origin)] };
+    return { ...reply, fields: [...reply.fields, ...extraFields(replied, origin)] };
   }
 
-  return { settle, fieldsBeside, finish, observe };
+  return { complete, extraFields, finish, observe };
 }
 
 /** RFC 9449 §9 */
-export function nonceFields({ freshNonce }: Findings = {}) {
+export function nonceFields({ freshNonce }: Found) {
   return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 }

@@ -1,5 +1,5 @@
 // Access: who may use a route. Promises: admits only a Caller made by the sender check, or no caller where
-// the route allows it. Does not read credentials: identify.ts does.
+// the route allows it. Does not read credentials: gate/decide.ts does.
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../../verify/caller.ts';
 import type { Guard } from './guards.ts';
@@ -14,21 +14,21 @@ export interface Access<Admitted> {
   readonly admit: (caller: Caller | undefined) => Admitted;
 }
 
-/** Why this caller may not pass. `recentLogin` (RFC 9470) comes last, and only if there is a route. */
-export function refusalOf(
-  inForce: readonly { readonly access: Access<unknown> }[],
+/** Why this caller may not pass. `recentLogin` (RFC 9470) comes last, and only if something is served. */
+export function checkAccess(
+  demands: readonly Access<unknown>[],
   caller: Caller | undefined,
-  hasRoute: boolean,
+  isServed: boolean,
 ): Refused | undefined {
   if (caller === undefined) {
-    const isRequired = inForce.some(({ access }) => access.credentials === 'required');
+    const isRequired = demands.some(({ credentials }) => credentials === 'required');
     return isRequired ? refuse('no-credentials') : undefined;
   }
 
   const genuine = requireCaller(caller);
   let login: Refused | undefined;
-  for (const { access } of inForce) {
-    for (const guard of access.guards) {
+  for (const { guards } of demands) {
+    for (const guard of guards) {
       // Only `true` passes: in JavaScript a guard may return a promise.
       if (guard.passes(genuine) === true) continue;
       if (!isLogin(guard)) return guard.refused;
@@ -37,7 +37,7 @@ export function refusalOf(
     }
   }
   // Choice: other guards first, so nobody logs in again only to be refused for a scope.
-  return hasRoute ? login : undefined;
+  return isServed ? login : undefined;
 }
 
 /** In JavaScript, it may be missing, or a guard. */

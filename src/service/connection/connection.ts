@@ -3,8 +3,7 @@
 // response. Does not time header fields: Node does.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { isEnding, pauseReading, resumeReading } from './write.ts';
-import { CLIENT_CLOSED } from '../request/exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 /** Longer than load balancers wait, so that none writes to a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
@@ -21,7 +20,7 @@ const AHEAD_BYTES = 64 * 1024;
 export const REQUEST_MILLIS = 15_000;
 
 interface UnderWay {
-  readonly response: ServerResponse;
+  readonly exchange: Exchange;
   readonly beganAtByte: number;
   /** When `isOverdue` first found it written. */
   writtenAtMillis?: number;
@@ -36,6 +35,7 @@ export class Connection {
 
   #isHeld = false;
   #isFinishing = false;
+  #isEnding = false;
   /** The response that closes the connection. */
   #last: ServerResponse | undefined;
 
@@ -52,11 +52,12 @@ export class Connection {
     socket.destroySoon = () => this.#end();
     // `isOverdue` replaces Node's timer, which restarts with every byte.
     socket.setTimeout = () => socket;
-    socket.on('end', () => this.#emit(CLIENT_CLOSED));
+    socket.on('end', () => this.leave());
   }
 
-  begin(response: ServerResponse) {
-    this.#underWay.push({ response, beganAtByte: this.#socket.bytesRead });
+  begin(exchange: Exchange) {
+    const { response } = exchange;
+    this.#underWay.push({ exchange, beganAtByte: this.#socket.bytesRead });
     this.#arrivingSinceMillis = undefined;
     response.on('finish', this.#finish);
     if (this.#isFinishing) {
@@ -72,6 +73,16 @@ export class Connection {
     return bytesRead - (this.#underWay[0]?.beganAtByte ?? bytesRead) > AHEAD_BYTES;
   }
 
+  /** The last response is known: nothing after it is read or run. */
+  get isEnding() {
+    return this.#isEnding;
+  }
+
+  endReading() {
+    this.#isEnding = true;
+    pauseReading(this.#socket);
+  }
+
   #hold() {
     this.#isHeld = true;
     pauseReading(this.#socket);
@@ -79,13 +90,13 @@ export class Connection {
 
   #resume() {
     this.#isHeld = false;
-    const isLast = this.#makeFinalText !== undefined || isEnding(this.#socket);
+    const isLast = this.#makeFinalText !== undefined || this.#isEnding;
     if (!isLast) resumeReading(this.#socket);
   }
 
   get arriving() {
-    const last = this.#underWay.at(-1)?.response.req;
-    return last?.complete ? undefined : last;
+    const last = this.#underWay.at(-1)?.exchange;
+    return last?.request.complete ? undefined : last;
   }
 
   get isIdle() {
@@ -98,7 +109,7 @@ export class Connection {
    */
   finishUp() {
     this.#isFinishing = true;
-    const last = this.#underWay.at(-1)?.response;
+    const last = this.#underWay.at(-1)?.exchange.response;
     if (last === undefined || last.headersSent) return;
 
     this.#closeAfter(last);
@@ -116,13 +127,9 @@ export class Connection {
     response.shouldKeepAlive = false;
   }
 
-  /** The connection is gone. Before version 24, Node tells only the first response. */
+  /** The client has closed its side, or the connection is gone. */
   leave() {
-    this.#emit('close');
-  }
-
-  #emit(event: string | symbol) {
-    for (const { response } of this.#underWay) response.emit(event);
+    for (const { exchange } of this.#underWay) exchange.leave();
   }
 
   readonly #finish = () => {
@@ -188,10 +195,28 @@ export class Connection {
     }
 
     for (const each of this.#underWay) {
-      if (!each.response.writableEnded) break;
+      if (!each.exchange.response.writableEnded) break;
       each.writtenAtMillis ??= nowMillis;
     }
     const unreadSinceMillis = this.#underWay[0]?.writtenAtMillis ?? nowMillis;
     return nowMillis - unreadSinceMillis >= UNREAD_MILLIS;
   }
+}
+
+/** Until `resumeReading`: Node alone would resume too early. */
+export function pauseReading(socket: Socket) {
+  socket.pause();
+  socket.resume = () => socket;
+  socket.off('resume', pauseAgain).on('resume', pauseAgain);
+}
+
+/** A `resume` that was pending still fires, but Node's parser must not be fed while paused. */
+function pauseAgain(this: Socket) {
+  this.emit('pause');
+}
+
+export function resumeReading(socket: Socket) {
+  Reflect.deleteProperty(socket, 'resume');
+  socket.off('resume', pauseAgain);
+  socket.resume();
 }

@@ -7,8 +7,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
 import { CLOSE } from './write.ts';
-import { refuseBody } from '../routes/body-refusal.ts';
-import { createBatches } from './batches.ts';
+import { Exchange } from '../request/exchange.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { MAX_FIELDS } from '../request/message.ts';
 import { RequestStream } from './request-stream.ts';
@@ -44,32 +43,36 @@ export function createListener(responder: Responder, clock: Clock) {
     closeIdleConnections: () => {},
   });
   const connections = new Map<Socket, Connection>();
-  const enqueue = createBatches(responder);
 
-  function receive(request: IncomingMessage, response: ServerResponse) {
-    connections.get(request.socket)?.begin(response);
-    enqueue(request, response);
-  }
-
-  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage) {
-    const makeText = () => replyText(responder.turnAway(refused, request), clock.now());
-    connections.get(socket)?.endWith(makeText);
-  }
-
-  function refuseArriving(socket: Socket, refused: Refused) {
-    const arriving = connections.get(socket)?.arriving;
-    if (arriving === undefined) endWithRefusal(socket, refused);
-    else refuseBody(arriving, refused);
-  }
-
-  server.on('connection', (socket: Socket) => {
+  function open(socket: Socket) {
     const connection = new Connection(socket);
     connections.set(socket, connection);
     socket.once('close', () => {
       connections.delete(socket);
       connection.leave();
     });
-  });
+    return connection;
+  }
+
+  function receive(request: IncomingMessage, response: ServerResponse) {
+    const connection = connections.get(request.socket) ?? open(request.socket);
+    const exchange = new Exchange(request, response, connection, responder.startTiming());
+    connection.begin(exchange);
+    responder.respond(exchange);
+  }
+
+  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage) {
+    const makeText = () => replyText(responder.refuseConnection(refused, request), clock.now());
+    connections.get(socket)?.endWith(makeText);
+  }
+
+  function refuseArriving(socket: Socket, refused: Refused) {
+    const arriving = connections.get(socket)?.arriving;
+    if (arriving === undefined) endWithRefusal(socket, refused);
+    else arriving.refuseBody(refused);
+  }
+
+  server.on('connection', open);
 
   // `checkContinue` keeps Node from sending 100 Continue (RFC 9110 §10.1.1).
   server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);

@@ -1,47 +1,26 @@
 // Writes a reply as the response. Trusts its fields, checked when it was made. Promises: one write, or none
 // when the client has gone; an unread body ends the connection.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import type { Reply } from '../../gate/replies/reply.ts';
-
-const endingSockets = new WeakSet<Socket>();
-
-/** Once the last response is known, nothing after it is read or run. */
-export const isEnding = (socket: Socket) => endingSockets.has(socket);
-
-/** Until `resumeReading`: Node alone would resume too early. */
-export function pauseReading(socket: Socket) {
-  socket.pause();
-  socket.resume = () => socket;
-  socket.off('resume', pauseAgain).on('resume', pauseAgain);
-}
-
-/** A `resume` that was pending still fires, but Node's parser must not be fed while paused. */
-function pauseAgain(this: Socket) {
-  this.emit('pause');
-}
-
-export function resumeReading(socket: Socket) {
-  Reflect.deleteProperty(socket, 'resume');
-  socket.off('resume', pauseAgain);
-  socket.resume();
-}
+import type { Exchange } from '../request/exchange.ts';
 
 /** RFC 9112 §9.6 */
 export const CLOSE = ['Connection', 'close'];
 
 /** `more` are fields of this request alone. `closes` ends the connection. */
 export function writeReply(
-  request: IncomingMessage,
-  response: ServerResponse,
+  exchange: Exchange,
   { status, fields, content, closes }: Reply,
   more: readonly string[],
 ) {
-  if (isGone(request, response)) return;
+  if (exchange.isGone) return;
 
-  const isEnd = recordEnd(request, response, closes);
+  const { response } = exchange;
+  const isLast = closes || endsConnection(exchange);
+  // What is not read at once would pile up.
+  if (isLast) exchange.connection.endReading();
   // Without `shouldKeepAlive` Node adds `close`.
-  const last = isEnd && response.shouldKeepAlive ? CLOSE : [];
+  const last = isLast && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
   // Corked: Node 20 and 22 send `end(text)` in two pieces.
   if (content !== '') {
@@ -52,28 +31,15 @@ export function writeReply(
   response.end();
 }
 
-/**
- * Returns whether this response ends the connection. It does after an unread body, whose bytes are not a
- * request. If so, stops reading at once, or bytes would pile up.
- */
-export function recordEnd(request: IncomingMessage, response: ServerResponse, closes?: boolean) {
+/** An unread body does: its bytes are not a request. */
+function endsConnection({ request, response }: Exchange) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
   const hasBody = coding !== undefined || length !== '0';
   // `null` until reading begins.
   const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
   // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
-  const ends = closes || !response.shouldKeepAlive || isUnread || upgrade !== undefined;
-  if (ends) {
-    endingSockets.add(request.socket);
-    pauseReading(request.socket);
-  }
-  return ends;
-}
-
-/** A response to a destroyed socket could finish before its turn, and end the process. */
-export function isGone(request: IncomingMessage, response: ServerResponse) {
-  return response.destroyed || !request.socket.writable;
+  return !response.shouldKeepAlive || isUnread || upgrade !== undefined;
 }
 
 /** Ends the connection when this response's turn comes: Node 24 never destroys a queued response. */

@@ -1,102 +1,85 @@
-// The steps of a request: form → Host → path → early reply → rules and route → credentials → token → sender →
-// access → query and body → handler → reply. Promises: awaits only missing keys, a shared replay store,
-// inputs and a handler's promise; reads no body and runs no handler before access. Does not write, or turn
-// errors into replies: responder.ts does.
-import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+// The steps of a request: form → facts → early reply → route → decision → query and body → handler → reply.
+// Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
+// and runs no handler before access. Does not write: responder.ts does.
+import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
-import { replyToResult } from '../routes/handler-result.ts';
+import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
+import type { Decide } from '../../gate/decide.ts';
+import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import { CLIENT_GONE } from '../routes/body.ts';
+import { HandlerReply, replyToResult } from '../routes/handler-result.ts';
 import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
-import type { RequestFacts } from '../../verify/request/uri.ts';
-import { refusalOf } from '../../gate/rules/access.ts';
-import type { Identification } from '../../gate/identify.ts';
-import type { Known, Outcome } from '../../gate/record.ts';
-import { createRouter, type Match, type Matched } from '../routes/router.ts';
-import type { Route, Routes } from '../routes/route.ts';
-import type { Caller } from '../../verify/caller.ts';
+import type { Match, MatchPath } from '../routes/router.ts';
+import type { Route } from '../routes/route.ts';
 import type { Exchange } from './exchange.ts';
 import { checkMessage } from './message.ts';
 
-interface PipelineOptions {
+/** What is asked, and which route it is about. */
+export interface Readers {
+  readonly readFacts: (request: Exchange['request'] & RawRequest) => RequestFacts | Refused;
+  readonly early: Early;
+  readonly matchRoute: (facts: RequestFacts) => ReturnType<MatchPath>;
+}
+
+export interface PipelineOptions {
   readonly clock: Clock;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;
 }
 
-export type FactsReader = (request: Exchange['request']) => RequestFacts | Refused;
+/** Throws only for a bug. */
+export type Pipeline = (exchange: Exchange) => MaybePromise<RequestRecord>;
 
-/**
- * Returns a function from a request to its outcome; it throws only for a bug. Trusts that `routesProblems`
- * found none. Rules do not cover `ownRoutes`.
- */
 export function createPipeline(
-  { routes, rules }: Routes,
-  { readFacts, replyEarly, identify }: Omit<Identification, 'readFacts'> & { readFacts: FactsReader },
+  { readFacts, early, matchRoute }: Readers,
+  decide: Decide,
   { clock, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
-  ownRoutes?: readonly Route[],
-  matchPath: (path: string, uri: unknown) => Matched | undefined = createRouter(routes, rules, ownRoutes),
-) {
-  function respond(exchange: Exchange): MaybePromise<Outcome> {
-    const refused = checkMessage(exchange.request);
-    if (refused !== undefined) return { refused };
+): Pipeline {
+  function respond(exchange: Exchange): MaybePromise<RequestRecord> {
+    const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
+    if (facts instanceof Refused) return turnAway({}, facts);
 
-    const facts = readFacts(exchange.request);
-    if (facts instanceof Refused) return { refused: facts };
+    const replied = early(facts);
+    if (replied !== undefined) return { ...replied, facts };
 
-    const early = replyEarly(facts);
-    if (early !== undefined) return { ...early, known: { ...early.known, facts } };
+    const matched = matchRoute(facts);
+    if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
 
-    const matched = matchPath(facts.path, facts.uri);
-    return matched === undefined
-      ? { known: { facts }, refused: refuseUnmatched(facts) }
-      : serve(exchange, matched, facts);
+    const { demands, matches } = matched;
+    const match = matchFor(facts.method, matches);
+    if (match === undefined) {
+      const asked = { facts, demands, isServed: false };
+      return andThen(decide(asked), (record) => orElse(record, refuseUnmatched(facts, matches)));
+    }
+
+    const asked = { facts, route: match.route, demands: match.demands, isServed: true };
+    return andThen(decide(asked), (record) =>
+      record.reason === undefined ? serve(exchange, match, record) : record,
+    );
   }
 
-  function serve(
-    exchange: Exchange,
-    { rules, matches }: Matched,
-    facts: RequestFacts,
-  ): MaybePromise<Outcome> {
-    const { method, path } = facts;
-    const match = matchFor(method, matches);
-    const route = match?.route;
-    const isOpen = route === undefined || route.access.credentials === 'ignored';
-    let caller: Caller | undefined;
-    const known = (): Known => ({ facts, route, rules, caller });
-    const refuseFor = (refused: unknown) => ({ known: known(), refused });
-
-    function respondTo(identified: Caller | Refused | undefined): MaybePromise<Outcome> {
-      if (identified instanceof Refused) return refuseFor(identified);
-
-      caller = identified;
-      const inForce = route === undefined ? rules : [...rules, route];
-      const refused = refusalOf(inForce, caller, route !== undefined);
-      if (refused !== undefined) return refuseFor(refused);
-      if (match === undefined) return refuseFor(refuseUnmatched(facts, matches));
-
-      const result = run(exchange, match, path, caller);
-      return andThen(result, (reply) => ({ known: known(), reply }));
-    }
-
-    try {
-      const identified = isOpen && rules.length === 0 ? undefined : identify(facts);
-      const outcome = andThen(identified, respondTo);
-      return isPromise(outcome) ? outcome.catch(refuseFor) : outcome;
-    } catch (error) {
-      return refuseFor(error);
-    }
+  function serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {
+    return attempt(
+      () =>
+        andThen(run(exchange, match, record), (result) => ({
+          ...record,
+          reply: replyToResult(result, match.route.method),
+        })),
+      (thrown) => recordThrown(exchange, record, thrown),
+    );
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
-  function run(exchange: Exchange, { route, parameters }: Match, path: string, caller: Caller | undefined) {
+  function run(exchange: Exchange, { route, parameters }: Match, { facts, caller }: RequestRecord) {
     const admitted = route.access.admit(caller);
+    const path = facts?.path ?? '';
     const nowMillis = clock.now();
     const hasInputs = route.query !== undefined || route.body !== undefined;
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
 
     return andThen(inputs, (read) => {
       const request = new HandlerRequest(exchange, path, parameters, nowMillis, admitted, read);
-      const result = withinTime(exchange, route.handler(request));
-      return andThen(result, (given) => replyToResult(given, route.method));
+      return withinTime(exchange, route.handler(request));
     });
   }
 
@@ -108,7 +91,7 @@ export function createPipeline(
 
     if (body !== undefined) {
       const { types, limitBytes = bodyLimitBytes } = body;
-      const given = await body.read(exchange.request, exchange.response, types, limitBytes);
+      const given = await body.read(exchange, types, limitBytes);
       read.body = await withinTime(exchange, body.check(given));
     }
     return read;
@@ -133,8 +116,6 @@ export function createPipeline(
   return respond;
 }
 
-export type Pipeline = ReturnType<typeof createPipeline>;
-
 /** RFC 9110 §9.3.2: HEAD runs the route of GET. */
 const matchFor = (method: string, matches: readonly Match[]) =>
   matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
@@ -145,4 +126,25 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
 
   const methods = matches.map(({ route }) => route.method);
   return refuseMethod(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])));
+}
+
+/** The refusal of a rule comes first. */
+const orElse = (record: RequestRecord, refused: Refused) =>
+  record.reason === undefined ? turnAway(record, refused) : record;
+
+/** The one place for what inputs and handlers throw. */
+function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
+  // A handler may rethrow its signal's abort.
+  if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
+
+  const isReply = HandlerReply.isGenuine(thrown) && thrown.isThrowable;
+  return isReply ? { ...record, reply: thrown.reply, reason: 'handler' } : turnAway(record, thrown);
+}
+
+function isAbort(error: unknown) {
+  try {
+    return Object(error).name === 'AbortError';
+  } catch {
+    return false;
+  }
 }

@@ -1,84 +1,63 @@
-// Turns every refusal and error into a reply, and writes replies. Promises: a request gets one
-// response, unless its connection ends first; a bug is a 500 that reveals nothing; no error escapes.
-import { andThen, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
+// Writes the response to each request. Promises: a request gets one response, unless its connection ends
+// first; a bug is a 500 that reveals nothing; no error escapes.
+import { andThen, attempt } from '../../verify/base/clock.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
-import { recordEnd, hangUp, isEnding, isGone, writeReply } from '../connection/write.ts';
-import type { Outcome, RawRequest, Settled } from '../../gate/record.ts';
-import type { Replies } from '../../gate/replies/refusal-replies.ts';
-import { CLIENT_GONE } from '../routes/body-refusal.ts';
-import { HandlerReply } from '../routes/handler-result.ts';
-import type { Exchange } from './exchange.ts';
+import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Observer } from '../../gate/observe.ts';
+import { turnAway, type RequestRecord } from '../../gate/record.ts';
+import type { Reply } from '../../gate/replies/reply.ts';
+import type { Replies } from '../../gate/replies/refusal-replies.ts';
+import { hangUp, writeReply } from '../connection/write.ts';
+import type { Exchange } from './exchange.ts';
 import type { Pipeline } from './pipeline.ts';
 
-export type Responder = ReturnType<typeof createResponder>;
+export interface Responder {
+  /** Returns the time, or 0 when nobody reads it. */
+  readonly startTiming: () => number;
+  /** Never throws. */
+  readonly respond: (exchange: Exchange) => void;
+  /** For bytes that are not a request, or a request that Node hands over with its socket. */
+  readonly refuseConnection: (refused: Refused, request?: RawRequest) => Reply;
+}
 
-export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer) {
-  /** Without a reply when the client has gone. Never throws. */
-  function settle(exchange: Exchange, outcome: Outcome): Settled {
-    if (outcome.reply !== undefined) return outcome;
-
-    const { known, refused } = outcome;
-    // A handler may rethrow its signal's abort.
-    const isOver = refused === CLIENT_GONE || (exchange.hasLeft && isAbort(refused));
-    if (isOver) return { known };
-    if (!HandlerReply.isGenuine(refused) || !refused.isThrowable) {
-      return replies.settle(outcome, exchange.request);
-    }
-
-    return { known, reply: refused.reply, reason: 'handler' };
-  }
+export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer): Responder {
+  const { startTiming } = observer;
 
   /** Writes the reply, or without one ends the connection, and observes. Never throws. */
-  function write(exchange: Exchange, settled: Settled) {
+  function write(exchange: Exchange, record: RequestRecord) {
     const { request, response } = exchange;
-    let written = settled;
+    let written = record;
     let status: number | null = null;
 
     try {
-      const more = replies.fieldsBeside(settled, request.headers.origin);
-      if (settled.reply !== undefined) writeReply(request, response, settled.reply, more);
-      else if (!isGone(request, response)) hangUp(response);
+      if (record.reply !== undefined || record.reason !== undefined) {
+        const replied = replies.complete(record, request);
+        written = replied;
+        writeReply(exchange, replied.reply, replies.extraFields(record, request.headers.origin));
+      } else if (!exchange.isGone) {
+        hangUp(response);
+      }
       if (response.headersSent) status = response.statusCode;
-    } catch (refused) {
-      // Should Node refuse the reply, the turn's other responses go on.
-      written = replies.settle({ known: settled.known, refused }, request);
+    } catch (error) {
+      // Node refuses the reply.
+      const { reply: _, ...known } = record;
+      written = replies.complete(turnAway(known, error), request);
       hangUp(response);
     }
     if (observer.isWatching || written.reason !== undefined) observer.observe(exchange, written, status);
   }
 
-  /** Computes the reply unless nobody would get it. Never throws or rejects. */
-  function work(exchange: Exchange): MaybePromise<Settled> {
-    const { request, response } = exchange;
-    // RFC 9112 §9.6: nothing runs after the last response.
-    if (isGone(request, response) || isEnding(request.socket)) return {};
-
-    const settled = andThen(runPipeline(exchange), (outcome) => settle(exchange, outcome));
-    // Recorded now: the turn's other replies are computed before any is written.
-    if (!isPromise(settled)) recordEnd(request, response, settled.reply?.closes);
-    return settled;
+  function respond(exchange: Exchange) {
+    // RFC 9112 §9.6: nothing runs after the last response, or if nobody would get it.
+    const isOver = exchange.isGone || exchange.connection.isEnding;
+    const record = isOver ? {} : attempt(() => pipeline(exchange), bug);
+    void andThen(record, (known) => write(exchange, known));
   }
 
-  function runPipeline(exchange: Exchange): MaybePromise<Outcome> {
-    try {
-      return pipeline(exchange);
-    } catch (refused) {
-      return { refused };
-    }
-  }
+  const refuseConnection = (refused: Refused, request: RawRequest = { rawHeaders: [] }) =>
+    replies.finish(turnAway({}, refused), request, startTiming());
 
-  /** For bytes that are not a request, or a request that Node hands over with its socket. */
-  const turnAway = (refused: Refused, request: RawRequest = { rawHeaders: [] }) =>
-    replies.finish({ refused }, request, observer.noteArrival());
-
-  return { noteArrival: observer.noteArrival, work, write, turnAway };
+  return { startTiming, respond, refuseConnection };
 }
 
-function isAbort(error: unknown) {
-  try {
-    return Object(error).name === 'AbortError';
-  } catch {
-    return false;
-  }
-}
+const bug = (error: unknown) => turnAway({}, error);

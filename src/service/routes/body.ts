@@ -4,23 +4,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
-import { refuse } from '../../verify/base/refusal.ts';
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
-import { CLIENT_GONE, onceRefused, refusalOf } from './body-refusal.ts';
 
 /** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;
+
+/** A request whose body may be refused while it is read. */
+export interface BodySource {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly bodyRefusal: Refused | undefined;
+  readonly onBodyRefused: (stop: () => void) => void;
+}
+
+/** Thrown when the client has left: nobody would get a response. */
+export const CLIENT_GONE = Symbol('client gone');
 
 /**
  * Resolves to the JSON value. `types` are media types in lower case, without parameters. Rejects with
  * `Refused`, or with `CLIENT_GONE` when the client has left.
  */
-export async function readBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-  types: readonly string[],
-  limitBytes: number,
-) {
+export async function readBody(source: BodySource, types: readonly string[], limitBytes: number) {
+  const { request, response } = source;
   const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
   // RFC 9112 §6.3: either field announces a body.
@@ -33,7 +39,7 @@ export async function readBody(
   // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
   if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
 
-  const value = parseJson(await readBytes(request, limitBytes));
+  const value = parseJson(await readBytes(source, limitBytes));
   if (value === undefined) throw refuse('body-malformed');
 
   checkShape(value);
@@ -64,20 +70,21 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   if (isOther) throw refuse('charset-refused');
 }
 
-function readBytes(request: IncomingMessage, limitBytes: number) {
+function readBytes(source: BodySource, limitBytes: number) {
+  const { request } = source;
   const body = new ByteBuffer();
 
   return new Promise<Buffer>((resolve, reject) => {
     const stop = () => {
       // A client that closes its side mid-body has left.
-      const refused = request.socket.readable ? refusalOf(request) : undefined;
+      const refused = request.socket.readable ? source.bodyRefusal : undefined;
       reject(refused ?? CLIENT_GONE);
     };
 
-    if (request.destroyed || refusalOf(request) !== undefined) stop();
+    if (request.destroyed || source.bodyRefusal !== undefined) stop();
 
     request.on('close', stop);
-    onceRefused(request, stop);
+    source.onBodyRefused(stop);
     // `release`, because these listeners hold `body` until the response.
     request.on('end', () => resolve(body.release()));
     request.on('data', (chunk: Buffer) => {

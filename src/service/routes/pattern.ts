@@ -1,6 +1,6 @@
 // Path patterns: literals and `{parameters}`. Promises: every problem says what to write instead. Does not
 // find a request's route: router.ts does.
-import { pathSegments } from './segments.ts';
+import { pathSegments } from '../../verify/request/path.ts';
 
 /**
  * Parameters are whole segments with distinct names. Refuses wildcards and queries, which would be literal

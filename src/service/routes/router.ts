@@ -1,5 +1,6 @@
 // Path → routes and rules. Promises: overlapping routes prevent startup.
-import { pathSegments } from './segments.ts';
+import type { Access } from '../../gate/rules/access.ts';
+import { pathSegments } from '../../verify/request/path.ts';
 import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
 import {
   isRule,
@@ -10,20 +11,33 @@ import {
   type Routes,
 } from './route.ts';
 
-/** Shared between requests. */
-export type Matched = NonNullable<ReturnType<ReturnType<typeof createRouter>>>;
+export interface Match {
+  readonly route: Route;
+  readonly parameters: PathParameters;
+  /** The accesses in force: those of the rules, then the route's. */
+  readonly demands: readonly Access<unknown>[];
+}
 
-export type Match = Matched['matches'][number];
+/** Shared between requests. */
+export interface Matched {
+  /** Those of the rules. */
+  readonly demands: readonly Access<unknown>[];
+  /** At most one for each method. */
+  readonly matches: readonly Match[];
+}
+
+/** `undefined` for a path without canonical form. */
+export type MatchPath = (path: string) => Matched | undefined;
 
 /**
- * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`, and a path
- * without canonical form gives `undefined`. Trusts `routes` to have passed `routesProblems`.
+ * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`. Trusts
+ * `routes` to have passed `routesProblems`.
  */
 export function createRouter(
   routes: readonly Route[],
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
-) {
+): MatchPath {
   // The application may change its list.
   const kept = rules.slice();
   const all = [...ownRoutes, ...routes];
@@ -35,16 +49,15 @@ export function createRouter(
 
     const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
     const fitting = parsed.filter(({ segments }) => isMatch(segments, texts));
+    const isOwn = fitting.some(({ route }) => ownRoutes.includes(route));
+    const covering = isOwn ? [] : kept.filter(isCovering);
+    const demands = Object.freeze(covering.map(({ access }) => access));
     const matches = fitting.map(({ route, segments }) => ({
       route,
       parameters: parametersOf(segments, texts),
+      demands: Object.freeze([...demands, route.access]),
     }));
-    const isOwn = matches.some(({ route }) => ownRoutes.includes(route));
-    return {
-      rules: Object.freeze(isOwn ? [] : kept.filter(isCovering)),
-      /** At most one for each method. */
-      matches: Object.freeze(matches),
-    };
+    return { demands, matches: Object.freeze(matches) };
   }
 
   // For speed: a path that is spelled like a pattern is found at once.

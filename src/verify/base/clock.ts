@@ -23,3 +23,16 @@ export function andThen<Value, Result>(
   // A library's `then` may return nothing to await.
   return isPromise(value) ? Promise.resolve(value).then(next) : next(value);
 }
+
+/** The result of `action`, or that of `recover` if it throws or rejects. */
+export function attempt<Result>(
+  action: () => MaybePromise<Result>,
+  recover: (error: unknown) => Result,
+): MaybePromise<Result> {
+  try {
+    const result = action();
+    return isPromise(result) ? result.catch(recover) : result;
+  } catch (error) {
+    return recover(error);
+  }
+}

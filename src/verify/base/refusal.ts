@@ -138,9 +138,11 @@ export interface Refusal {
   readonly issues?: readonly object[];
 }
 
-export interface Findings {
+/** What verification has found out by the time it ends. */
+export interface Found {
   readonly kid?: string | undefined;
-  readonly issuerName?: string;
+  readonly issuerName?: string | undefined;
+  /** For the response (RFC 9449 §9). */
   readonly freshNonce?: string | undefined;
 }
 
@@ -151,20 +153,20 @@ export interface Findings {
 export class Refused {
   readonly #isGenuine = true;
   readonly refusal;
-  readonly findings;
+  readonly found;
 
-  constructor(refusal: Refusal, findings: Findings = {}) {
+  constructor(refusal: Refusal, found: Found = {}) {
     this.refusal = refusal;
-    this.findings = findings;
+    this.found = found;
   }
 
   /** `instanceof` would throw for a revoked `Proxy`. */
-  static isGenuine(thrown: unknown): thrown is Refused {
+  static is(thrown: unknown): thrown is Refused {
     return #isGenuine in Object(thrown);
   }
 
-  with(findings: Findings) {
-    return new Refused(this.refusal, { ...this.findings, ...findings });
+  with(found: Found) {
+    return new Refused(this.refusal, { ...this.found, ...found });
   }
 }
 

@@ -6,7 +6,8 @@ import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
-import { isSameUri, requestUri, type RequestFacts, type UriOptions } from '../request/uri.ts';
+import type { RequestFacts } from '../request/facts.ts';
+import { isSameUri, requestUri, type UriOptions } from '../request/uri.ts';
 import { mediaType, parseCompact, type UnverifiedJws } from '../jws/compact.ts';
 import { verifySignature } from '../jws/signature.ts';
 import { createNonceCheck } from './nonce.ts';

@@ -2,22 +2,13 @@
 // X-Forwarded-* under TRUST_PROXY, else Host. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3
 // make them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
+import type { RequestFacts } from './facts.ts';
 import { fieldValues, isHost } from './fields.ts';
 
 /** How clients reach the service. `publicUrl` has no trailing slash. */
 export interface UriOptions {
   readonly publicUrl: string | undefined;
   readonly trustProxy: boolean;
-}
-
-/** HTTP/1.0 may have no `host`. `path` is not decoded. */
-export interface RequestFacts {
-  readonly method: string;
-  readonly host: string | undefined;
-  readonly path: string;
-  readonly rawHeaders: readonly string[];
-  /** The URI that a proxy asks about, used in place of `host`. */
-  readonly uri?: () => string | Refused;
 }
 
 /** The requested URI, without query, not normalized. No `htu` matches `undefined`. */

@@ -7,7 +7,7 @@ import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import type { Count } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
-import { refuse, Refused, type Findings } from '../base/refusal.ts';
+import { refuse, Refused, type Found } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import {
   ALGORITHM_NAMES,
@@ -37,7 +37,7 @@ interface Verified {
   readonly kid: string | undefined;
   readonly issuer: Issuer;
   readonly key: VerificationKey;
-  readonly findings: Findings;
+  readonly found: Found;
 }
 
 /** An access token that passed every check. Made only by a `TokenVerifier`. */
@@ -78,19 +78,19 @@ export function createTokenVerifier(
       if (key instanceof Refused) return key;
 
       const facts = factsOf(key);
-      const findings = { kid: facts.kid, issuerName: issuer.name };
+      const found = { kid: facts.kid, issuerName: issuer.name };
       // RFC 8725 §3.1: no header chooses how a key is used.
-      if (facts.algorithm !== alg) return refuse('algorithm-refused').with(findings);
+      if (facts.algorithm !== alg) return refuse('algorithm-refused').with(found);
 
       const signed = verifySignature(jws, key);
-      if (signed === undefined) return refuse('signature-mismatch').with(findings);
+      if (signed === undefined) return refuse('signature-mismatch').with(found);
 
       const reason = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
-      if (reason !== undefined) return refuse(reason).with(findings);
+      if (reason !== undefined) return refuse(reason).with(found);
 
       count?.('token', 'verified');
       const claims = deepFreeze(payloadOf(signed));
-      const verified = seal({ claims, kid, issuer, key, findings });
+      const verified = seal({ claims, kid, issuer, key, found });
       cache.offer(digest, verified);
       return verified;
     });

@@ -13,7 +13,7 @@ import {
   scope,
   type GateRequest,
 } from '../../../src/gatehouse.ts';
-import { createGateChecks } from '../../../src/gate/foreign/gate.ts';
+import { createGateMethods } from '../../../src/gate/foreign/gate.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 import { nonceAt } from '../../support/proof.ts';
 import { createRoutes } from '../../support/routes.ts';
@@ -94,7 +94,7 @@ test('the gate neither throws nor admits if the host has responded before access
 
 test('the gate logs an error if the host has responded before access was checked', async () => {
   const { way, logs } = createRoutes({ routes: [] });
-  const { admit } = createGateChecks(way.identification, way.replies, clock);
+  const { admit } = createGateMethods({ ...way, clock });
   const request = requestWith();
   assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
   assert.deepEqual(

@@ -8,7 +8,7 @@ import {
   scope,
   type Guard,
 } from '../../../src/gate/rules/guards.ts';
-import { needs, refusalOf } from '../../../src/gate/rules/access.ts';
+import { needs, checkAccess } from '../../../src/gate/rules/access.ts';
 import { stackOf } from '../../support/call-lines.ts';
 import { callerWith } from '../../support/caller.ts';
 import type { Environment } from '../../support/service.ts';
@@ -344,8 +344,8 @@ test('admits nobody by a guard that returns a promise [H2]', () => {
   const passes = async () => true;
   const guard = { ...scope('read'), passes } as unknown as Guard;
   const caller = callerWith({ scope: 'read' });
-  assert.equal(refusalOf([{ access: needs(guard) }], caller, true), guard.refused);
-  assert.equal(refusalOf([{ access: needs(scope('read')) }], caller, true), undefined);
+  assert.equal(checkAccess([needs(guard)], caller, true), guard.refused);
+  assert.equal(checkAccess([needs(scope('read'))], caller, true), undefined);
 });
 
 test('refuses a guard whose name a challenge cannot show, with an error that names it', () => {

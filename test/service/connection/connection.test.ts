@@ -4,8 +4,7 @@ import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
 import { Connection } from '../../../src/service/connection/connection.ts';
-import { CLIENT_CLOSED } from '../../../src/service/request/exchange.ts';
-import { recordEnd } from '../../../src/service/connection/write.ts';
+import { Exchange } from '../../../src/service/request/exchange.ts';
 
 const SECOND = 1_000;
 
@@ -43,15 +42,17 @@ function open() {
 
   /** A request arrives. The result writes and finishes its response. */
   const ask = (complete = true) => {
-    const state = { writableEnded: false, headersSent: false, shouldKeepAlive: true, req: { complete } };
+    const request = { complete, socket };
+    const state = { writableEnded: false, headersSent: false, shouldKeepAlive: true };
     const response = Object.assign(new EventEmitter(), state);
-    connection.begin(response as never);
+    const exchange = new Exchange(request as never, response as never, connection, 0);
+    connection.begin(exchange);
 
     const write = () => {
       response.writableEnded = true;
     };
 
-    return { response, write, finish: () => response.emit('finish') };
+    return { exchange, request, response, write, finish: () => response.emit('finish') };
   };
 
   /** The second in which a sweep finds that a limit has passed, with a sweep every second from this one. */
@@ -223,14 +224,7 @@ test('does not resume a socket that something else has paused', () => {
 
 for (const [what, end] of [
   ['bytes that are not a request', ({ connection }) => connection.endWith(() => 'malformed')],
-  [
-    'a response that ends the connection',
-    ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: true } as never, true),
-  ],
-  [
-    'a response that does not keep the connection',
-    ({ socket }) => recordEnd({ socket, headers: {} } as never, { shouldKeepAlive: false } as never),
-  ],
+  ['a response that ends the connection', ({ connection }) => connection.endReading()],
   ['the last request of a drain', ({ connection }) => connection.finishUp()],
 ] as readonly (readonly [string, (opened: ReturnType<typeof open>) => unknown])[]) {
   test(`reads nothing after ${what}, even once the earlier responses are finished [RFC 9112 §9.6]`, () => {
@@ -268,7 +262,7 @@ test('in a drain, reads nothing after the requests that have arrived together [R
 
 test('in a drain, keeps reading while a request is arriving, and closes after its response, or after that of a later request if one follows [RFC 9112 §9.6]', () => {
   const { socket, connection, ask, second } = openReading(1);
-  Object.assign(second.response, { req: { complete: false } });
+  Object.assign(second.request, { complete: false });
   connection.finishUp();
   assert.deepEqual([second.response.shouldKeepAlive, socket.isPaused], [false, false]);
   const { response: third } = ask();
@@ -278,15 +272,24 @@ test('in a drain, keeps reading while a request is arriving, and closes after it
   assert.deepEqual([third.shouldKeepAlive, fourth.shouldKeepAlive], [false, false]);
 });
 
-test('does not notify a response that the client has closed its side if we closed ours first', () => {
-  const { socket, ask } = open();
-  const { response } = ask();
-  let closings = 0;
-  response.on(CLIENT_CLOSED, () => {
-    closings += 1;
+test('aborts the signal of a request once, when the client closes its side or the connection is gone', () => {
+  const { socket, connection, ask } = open();
+  const { exchange } = ask();
+  let aborts = 0;
+  exchange.controller.signal.addEventListener('abort', () => {
+    aborts += 1;
   });
+  assert.equal(aborts, 0);
   socket.emit('end');
+  connection.leave();
+  assert.equal(aborts, 1);
+});
+
+test('does not abort the signal of a request when the client closes its side after we closed ours', () => {
+  const { socket, ask } = open();
+  const { exchange } = ask();
+  const { signal } = exchange.controller;
   socket.destroySoon();
   socket.emit('end');
-  assert.equal(closings, 1);
+  assert.equal(signal.aborted, false);
 });

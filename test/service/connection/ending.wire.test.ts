@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
-import { pauseReading, resumeReading } from '../../../src/service/connection/write.ts';
+import { pauseReading, resumeReading } from '../../../src/service/connection/connection.ts';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';

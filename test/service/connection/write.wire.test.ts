@@ -8,9 +8,10 @@ import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from '../../../src/gate/replies/reply.ts';
 import { hangUp, writeReply } from '../../../src/service/connection/write.ts';
 import { openWire } from '../../support/client.ts';
+import { exchangeOf } from '../../support/exchange.ts';
 import { isWhole, parseResponse, type WireResponse } from '../../support/wire-response.ts';
 
-interface Exchange {
+interface Sending {
   readonly answer: Reply;
   readonly more?: readonly string[];
   readonly isLast?: boolean;
@@ -19,7 +20,7 @@ interface Exchange {
 }
 
 /** The bytes sent for a request that is answered like this. */
-async function exchange(requestText: string, how: Exchange): Promise<WireResponse> {
+async function exchange(requestText: string, how: Sending): Promise<WireResponse> {
   const { answer, more = [], isLast = false, reads } = how;
   const server = createServer(async (request, response) => {
     if (reads === 'some') {
@@ -36,7 +37,7 @@ async function exchange(requestText: string, how: Exchange): Promise<WireRespons
         'end',
       );
     }
-    writeReply(request, response, isLast ? { ...answer, closes: true } : answer, more);
+    writeReply(exchangeOf(request, response).exchange, isLast ? { ...answer, closes: true } : answer, more);
   });
 
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -132,7 +133,7 @@ test('passes Node the whole response as one piece', async () => {
       write(chunk, encoding, callback);
     };
     socket._writev = (chunks) => pieces.push(...chunks.map(({ chunk }) => chunk));
-    writeReply(request, response, hello, []);
+    writeReply(exchangeOf(request, response).exchange, hello, []);
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
@@ -152,7 +153,7 @@ for (const [what, isDestroyed, isWritable] of [
     // Any other call or read would fail.
     const request = { headers: {}, socket: { writable: isWritable } };
     const response = { destroyed: isDestroyed };
-    assert.doesNotThrow(() => writeReply(request as IncomingMessage, response as ServerResponse, hello, []));
+    assert.doesNotThrow(() => writeReply(exchangeOf(request, response).exchange, hello, []));
   });
 }
 
@@ -180,6 +181,6 @@ test('hangs up only once the earlier requests are answered', { timeout: 60_000 }
   hangUp(next);
   assert.ok(wire.socket.readable && request.socket.writable);
 
-  writeReply(request, response, jsonReply(200, '{}'), []);
+  writeReply(exchangeOf(request, response).exchange, jsonReply(200, '{}'), []);
   assert.equal(parseResponse(await wire.untilClosed()).text, '{}');
 });

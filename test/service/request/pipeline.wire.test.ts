@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, test } from 'node:test';
-import { andThen, isPromise } from '../../../src/verify/base/clock.ts';
 import { refuse, unavailable } from '../../../src/verify/base/refusal.ts';
 import { anyScope, claimEquals, scope, type Guard } from '../../../src/gate/rules/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
-import { Exchange } from '../../../src/service/request/exchange.ts';
 import { createService } from '../../../src/process/service.ts';
 import { createPipeline } from '../../../src/service/request/pipeline.ts';
 import { createResponder } from '../../../src/service/request/responder.ts';
-import type { Settled } from '../../../src/gate/record.ts';
+import { turnAway, type RequestRecord } from '../../../src/gate/record.ts';
+import { createRouteReaders } from '../../../src/process/compose-service.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
+import { exchangeOf } from '../../support/exchange.ts';
 import { pathSlips } from '../../support/spellings.ts';
 import { createRoutes, startRoutes, type RunningRoutes } from '../../support/routes.ts';
 
@@ -263,7 +262,7 @@ test('completes a request whose token is verified asynchronously', async (t) => 
   assert.deepEqual(waiting.logs, []);
 });
 
-test('computes a reply without awaiting a promise when the token is cached and the handler is synchronous', () => {
+test('responds in the turn in which a request arrives when its token is cached and its handler is synchronous', () => {
   const { responder } = createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
@@ -274,9 +273,17 @@ test('computes a reply without awaiting a promise when the token is cached and t
     socket: { writable: true },
     httpVersion: '1.1',
   });
-  const response = { shouldKeepAlive: true } as ServerResponse;
-  const exchange = new Exchange(request as unknown as IncomingMessage, response, 0);
-  assert.equal(isPromise(responder.work(exchange)), false);
+  const statuses: number[] = [];
+  const response = {
+    shouldKeepAlive: true,
+    writeHead: (status: number) => statuses.push(status),
+    cork: () => {},
+    write: () => {},
+    uncork: () => {},
+    end: () => {},
+  };
+  responder.respond(exchangeOf(request, response).exchange);
+  assert.deepEqual(statuses, [200]);
 });
 
 test('turns whatever the pipeline throws into a 500 with a log line', () => {
@@ -287,11 +294,17 @@ test('turns whatever the pipeline throws into a 500 with a log line', () => {
   };
 
   const responder = createResponder(broken, way.replies, way.observer);
-  const response = { shouldKeepAlive: true } as ServerResponse;
-  const exchange = new Exchange(requestOf('GET', '/x') as unknown as IncomingMessage, response, 0);
-  const settled = responder.work(exchange) as Settled;
-  assert.deepEqual([settled.reply?.status, settled.reason], [500, 'bug']);
-  way.observer.observe(exchange, settled, 500);
+  const statuses: number[] = [];
+  const response = {
+    shouldKeepAlive: true,
+    writeHead: (status: number) => statuses.push(status),
+    cork: () => {},
+    write: () => {},
+    uncork: () => {},
+    end: () => {},
+  };
+  responder.respond(exchangeOf(requestOf('GET', '/x'), response).exchange);
+  assert.deepEqual(statuses, [500]);
   assert.deepEqual(
     logs.map(({ message, error }) => [message, error]),
     [['request failed', 'TypeError']],
@@ -324,9 +337,10 @@ for (const [what, asked] of [
   test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
-    const respond = createPipeline({ routes }, createRoutes({ routes }).way.identification, limits);
-    const exchange = new Exchange(asked as unknown as IncomingMessage, {} as ServerResponse, 0);
-    assert.ok('refused' in respond(exchange));
+    const { way } = createRoutes({ routes });
+    const respond = createPipeline(createRouteReaders({ routes }, [], way.early), way.decide, limits);
+    const record = respond(exchangeOf(asked, {}).exchange) as RequestRecord;
+    assert.ok(record.refusal !== undefined);
   });
 }
 
@@ -337,7 +351,10 @@ test('caches the reply to a refusal for each list of scopes, even with RESOURCE_
   const { way } = createRoutes({ routes: [reading, writing], environment });
 
   const reply = (route: Route) =>
-    way.replies.settle({ known: { route }, refused: refuse('no-credentials') }, requestOf('GET', '/')).reply;
+    way.replies.complete(
+      turnAway({ demands: [route.access] }, refuse('no-credentials')),
+      requestOf('GET', '/'),
+    ).reply;
 
   assert.equal(reply(reading), reply(reading));
   assert.notEqual(reply(reading), reply(writing));
@@ -372,8 +389,7 @@ for (const [when, isGoneBefore] of [
       writeHead: (status: number) => written.push(status),
       end: (text: string) => written.push(text),
     };
-    const exchange = new Exchange(request as never, response as never, 0);
-    void andThen(responder.work(exchange), (reply) => responder.write(exchange, reply));
+    responder.respond(exchangeOf(request, response).exchange);
     response.destroyed = true;
     await late;
     await new Promise(setImmediate);

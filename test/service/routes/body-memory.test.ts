@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { readBody } from '../../../src/service/routes/body.ts';
-import { CLIENT_GONE } from '../../../src/service/routes/body-refusal.ts';
+import { CLIENT_GONE, readBody } from '../../../src/service/routes/body.ts';
+import { exchangeOf } from '../../support/exchange.ts';
 
 const PIECE_BYTES = 65_536;
 
@@ -20,7 +20,10 @@ function begin(limitBytes: number, request = new IncomingMessage(new Socket())) 
   Object.assign(request.headers, { 'transfer-encoding': 'chunked', 'content-type': 'application/json' });
   request.rawHeaders.push('Content-Type', 'application/json');
   const types = ['application/json'];
-  return { request, body: readBody(request, new ServerResponse(request), types, limitBytes) };
+  return {
+    request,
+    body: readBody(exchangeOf(request, new ServerResponse(request)).exchange, types, limitBytes),
+  };
 }
 
 test('a body that arrives byte by byte keeps none of its pieces', async () => {

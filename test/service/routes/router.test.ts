@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { targetPath } from '../../../src/verify/request/path.ts';
-import { pathSegments } from '../../../src/service/routes/segments.ts';
-import { authenticated, open } from '../../../src/gate/rules/access.ts';
+import { originPath, pathSegments } from '../../../src/verify/request/path.ts';
+import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
 import { del, get, post, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
@@ -20,14 +19,14 @@ for (const [target, path] of [
   ['/a#b?c', '/a#b'],
 ] as const) {
   test(`reads the path ${path} from the target ${target} [RFC 9112 §3.2.1]`, () =>
-    assert.equal(targetPath(target), path));
+    assert.equal(originPath(target), path));
 }
 
 test('returns a match whose rules and routes nobody can change for later requests', () => {
   const find = createRouter([get('/a', open, () => ({}))], [under('/a', authenticated)]);
   for (const path of ['/a', '/a/b']) {
     const place = find(path);
-    assert.ok(Object.isFrozen(place?.rules) && place?.rules.length === 1, path);
+    assert.ok(Object.isFrozen(place?.demands) && place?.demands.length === 1, path);
     assert.ok(Object.isFrozen(place?.matches), path);
   }
 });
@@ -41,7 +40,7 @@ test('caches the matches of patterns, but not of the paths that clients choose',
 for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a']) {
   test(`reads no path from the target "${target}" [RFC 9112 §3.2.2]`, () =>
     assert.throws(
-      () => unlessRefused(targetPath(target)),
+      () => unlessRefused(originPath(target)),
       (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused',
     ));
 }
@@ -332,9 +331,9 @@ test('applies no rule at the paths of the service itself', () => {
     [under('/', authenticated), under('/own', authenticated)],
     [own],
   );
-  assert.deepEqual([find('/own')?.rules, find('/own')?.matches[0]?.route], [[], own]);
+  assert.deepEqual([find('/own')?.demands, find('/own')?.matches[0]?.route], [[], own]);
   assert.deepEqual(
-    [find('/%6fwn')?.rules, find('/own/x')?.rules.length, find('/a')?.rules.length],
+    [find('/%6fwn')?.demands, find('/own/x')?.demands.length, find('/a')?.demands.length],
     [[], 2, 1],
   );
 });
@@ -375,7 +374,9 @@ test('finds nothing at a path without a canonical form [RFC 3986 §2.1, §3.3]',
   }
 });
 
-const RULES = [under('/api/org', authenticated), under('/api', authenticated)] as const;
+const COVERING = { 'api/org': needs(scope('org')), api: needs(scope('api')) };
+
+const RULES = Object.entries(COVERING).map(([prefix, access]) => under(`/${prefix}`, access));
 
 for (const [path, ...prefixes] of [
   ['/api/org/7', 'api/org', 'api'],
@@ -390,10 +391,9 @@ for (const [path, ...prefixes] of [
   ['/files/v1.0/a-b_c'],
 ] as const) {
   test(`applies to ${path}, with or without a route, every rule whose prefix covers it: ${prefixes.join(' and ') || 'none'}`, () => {
-    const { rules = [] } = createRouter(ROUTES, RULES)(path) ?? {};
     assert.deepEqual(
-      rules.map(({ prefix }) => prefix.join('/')),
-      prefixes,
+      createRouter(ROUTES, RULES)(path)?.demands,
+      prefixes.map((prefix) => COVERING[prefix]),
     );
   });
 }
@@ -404,15 +404,15 @@ test('applies the rules that were in the list at the start [H2]', () => {
   const ruled = createRouter(routes, rules);
   rules.length = 0;
   routes.length = 0;
-  const { rules: covering, matches } = ruled('/api/7') ?? {};
-  assert.deepEqual([covering?.length, matches?.length], [1, 1]);
+  const { demands, matches } = ruled('/api/7') ?? {};
+  assert.deepEqual([demands?.length, matches?.length], [1, 1]);
 });
 
 test('applies a rule for / to every path', () => {
   const rule = under('/', authenticated);
   assert.deepEqual(rule, { prefix: [], access: authenticated });
   for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
-    assert.deepEqual(createRouter(ROUTES, [rule])(path)?.rules, [rule]);
+    assert.deepEqual(createRouter(ROUTES, [rule])(path)?.demands, [authenticated]);
   }
 });
 

@@ -3,7 +3,7 @@
    unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { HandlerRequest, type ExchangeParts } from '../../../src/service/routes/handler-request.ts';
-import type { RequestFacts } from '../../../src/verify/request/uri.ts';
+import type { RequestFacts } from '../../../src/verify/request/facts.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/rules/access.ts';
 import { type Route } from '../../../src/service/routes/route.ts';

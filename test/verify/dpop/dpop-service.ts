@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { composeRequestParts } from '../../../src/process/compose.ts';
-import { partsOf } from '../../../src/process/compose-service.ts';
+import { createRouteReaders, partsOf } from '../../../src/process/compose-service.ts';
 import { createPipeline } from '../../../src/service/request/pipeline.ts';
 import { createResponder } from '../../../src/service/request/responder.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
@@ -122,7 +122,8 @@ export async function startWith(
     verifyToken,
     checkSender,
   });
-  const pipeline = createPipeline({ routes: routesA }, way.identification, { clock, ...limits });
+  const readers = createRouteReaders({ routes: routesA }, [], way.early);
+  const pipeline = createPipeline(readers, way.decide, { clock, ...limits });
   const responder = createResponder(pipeline, way.replies, way.observer);
   const { server } = createListener(responder, clock);
   const served = await serve(server);

@@ -15,7 +15,7 @@ function demanded(nonce: unknown, nowMillis: number, checked = check): string {
   const refused = checked(nonce, nowMillis);
   assert.ok(refused instanceof Refused, 'the nonce is taken');
   assert.equal(refused.refusal.kind, 'use_dpop_nonce');
-  return refused.findings.freshNonce ?? '';
+  return refused.found.freshNonce ?? '';
 }
 
 test('demands one nonce throughout a slot, and another in each slot [docs/dpop.md]', () => {

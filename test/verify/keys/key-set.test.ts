@@ -276,7 +276,7 @@ test('names the issuer in every refusal', async () => {
       return unlessRefused(atOnce(fixture.keys.find(kid)));
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
-      return [failure.refusal.reason, failure.findings];
+      return [failure.refusal.reason, failure.found];
     }
   };
 

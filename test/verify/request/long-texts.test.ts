@@ -27,7 +27,7 @@ const adversarial = [
 /** The reason for refusing a body of this type. The limit of 0 bytes keeps it from being read. */
 async function refusalOf(type: string) {
   const request = { headers: { 'content-length': '1' }, rawHeaders: ['Content-Type', type] };
-  const failure: unknown = await readBody(request as never, {} as never, ['application/json'], 0).catch(
+  const failure: unknown = await readBody({ request } as never, ['application/json'], 0).catch(
     (refused: unknown) => refused,
   );
   assert.ok(failure instanceof Refused);

@@ -193,15 +193,15 @@ test('fetches only the keys of the claimed issuer for an unknown kid [F1]', asyn
 test('names in a refusal the issuer whose key was found', async () => {
   const { verify } = await open();
 
-  const findings = async (token: string) => {
+  const found = async (token: string) => {
     const refused = await verify(token);
     assert.ok(refused instanceof Refused);
-    return refused.findings;
+    return refused.found;
   };
 
-  assert.deepEqual(await findings(partners({ exp: 1 })), { ...KID, issuerName: 'partner' });
-  assert.deepEqual(await findings(issue({ exp: 1 })), { ...KID, issuerName: 'idp' });
-  assert.deepEqual(await findings(issue({ iss: 'https://evil.test/' })), {});
+  assert.deepEqual(await found(partners({ exp: 1 })), { ...KID, issuerName: 'partner' });
+  assert.deepEqual(await found(issue({ exp: 1 })), { ...KID, issuerName: 'idp' });
+  assert.deepEqual(await found(issue({ iss: 'https://evil.test/' })), {});
 });
 
 test('with one issuer, checks key and signature before the issuer', async () => {

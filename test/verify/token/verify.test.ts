@@ -275,7 +275,7 @@ test('names in a refusal the key that was found, if any', async () => {
     try {
       return atOnce(verify(token));
     } catch (failure) {
-      return failure instanceof Refused ? [failure.refusal.reason, failure.findings.kid] : failure;
+      return failure instanceof Refused ? [failure.refusal.reason, failure.found.kid] : failure;
     }
   };
 

@@ -1,0 +1,24 @@
+/* An exchange without a connection, for tests of what happens between a request and its response. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Exchange } from '../../src/service/request/exchange.ts';
+
+export interface TestExchange {
+  readonly exchange: Exchange;
+  /** How often a response was made the last of the connection. */
+  readonly endings: () => number;
+}
+
+/** `request` and `response` need only the members that the test reads. */
+export function exchangeOf(request: object, response: object, isEnding = false): TestExchange {
+  let endings = 0;
+  const endReading = () => {
+    endings += 1;
+  };
+  const exchange = new Exchange(
+    request as IncomingMessage,
+    response as ServerResponse,
+    { isEnding, endReading },
+    0,
+  );
+  return { exchange, endings: () => endings };
+}
