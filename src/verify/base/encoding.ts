@@ -52,5 +52,8 @@ export const isTextArray = (value: unknown): value is readonly string[] =>
 export const isListOf = (pattern: RegExp, value: unknown) =>
   isTextArray(value) && value.length > 0 && value.every((text) => pattern.test(text));
 
+/** Some providers write `null` for every member without a value. */
+export const isPresent = (value: unknown) => value !== undefined && value !== null;
+
 /** JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

@@ -8,7 +8,7 @@ import {
   type AsymmetricKeyDetails,
   type VerifyKeyObjectInput,
 } from 'node:crypto';
-import { isTextArray, type JsonObject } from '../base/encoding.ts';
+import { isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -92,11 +92,15 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
   return algorithms.find((name) => fitting.includes(name)) ?? fitting[0];
 }
 
-/** For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). */
+/**
+ * For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). Choice: a member that
+ * is `null` counts as absent.
+ */
 export function importSigningKey(
-  jwk: JsonObject,
+  published: JsonObject,
   algorithms: readonly Algorithm[] = ['RS256'],
 ): VerificationKey | KeyReason {
+  const jwk = Object.fromEntries(Object.entries(published).filter(([, value]) => isPresent(value)));
   const algorithm = algorithmOf(jwk, algorithms);
   if (algorithm === undefined) return 'key-type';
   if (!isOneOf(algorithms, algorithm)) return 'algorithm';
@@ -114,7 +118,10 @@ export function importSigningKey(
   return importPublic(members, algorithm, MAX_SIGNING_BITS, kid);
 }
 
-/** For the key of a proof (RFC 9449 §4.3(5), (7)). `imported` caches by algorithm + thumbprint. */
+/**
+ * For the key of a proof (RFC 9449 §4.3(5), (7)). Stricter: no private member, even if it is `null`.
+ * `imported` caches by algorithm + thumbprint.
+ */
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
