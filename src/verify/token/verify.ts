@@ -9,14 +9,7 @@ import type { Count } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused, type Findings } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
-import {
-  ALGORITHM_NAMES,
-  factsOf,
-  isOneOf,
-  type Algorithm,
-  type KeyFacts,
-  type VerificationKey,
-} from '../keys/jwk.ts';
+import { ALGORITHM_NAMES, factsOf, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import { checkClaims, checkTimes, type TokenOptions } from './claims.ts';
 import { mediaType, parseCompact } from './compact.ts';
@@ -74,14 +67,10 @@ export function createTokenVerifier(
     if (issuer === undefined) return refuse('issuer-mismatch');
 
     const { kid, alg } = header;
-    return andThen(issuer.keys.find(kid), (key) => {
+    return andThen(issuer.keys.find(kid, alg), (key) => {
       if (key instanceof Refused) return key;
 
-      const facts = factsOf(key);
-      const findings = { kid: facts.kid, issuerName: issuer.name };
-      // RFC 8725 §3.1: no header chooses how a key is used.
-      if (facts.algorithm !== alg) return refuse('algorithm-refused').with(findings);
-
+      const findings = { kid: factsOf(key).kid, issuerName: issuer.name };
       const signed = verifySignature(jws, key);
       if (signed === undefined) return refuse('signature-mismatch').with(findings);
 
@@ -102,11 +91,12 @@ export function createTokenVerifier(
     if (cached === undefined) return verifyUncached(token, digest);
 
     const { claims, kid, issuer, key } = unseal(cached);
-    return andThen(issuer.keys.find(kid), (current) => {
+    const { algorithm, thumbprint } = factsOf(key);
+    return andThen(issuer.keys.find(kid, algorithm), (current) => {
       if (current instanceof Refused) return current;
 
       // Tokens expire, and keys change.
-      const isSameKey = isSame(factsOf(current), factsOf(key));
+      const isSameKey = factsOf(current).thumbprint === thumbprint;
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
         count?.('token', 'remembered');
         return cached;
@@ -129,10 +119,6 @@ function deepFreeze(claims: JsonObject) {
   }
   return claims;
 }
-
-/** The same key for another algorithm is another key. */
-const isSame = (one: KeyFacts, other: KeyFacts) =>
-  one.thumbprint === other.thumbprint && one.algorithm === other.algorithm;
 
 /** Never reads members that carry keys. */
 function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject, algorithms: readonly Algorithm[]) {

@@ -7,17 +7,7 @@ test('accepts token_use access or null and no other [RFC 8725 §3.12]', async ()
   for (const use of ['access', null]) {
     assert.equal(await verdict(issue({ token_use: use })), 'accepted', String(use));
   }
-  for (const text of [
-    '"id"',
-    '"refresh"',
-    '"Access"',
-    '"access "',
-    '""',
-    'true',
-    '0',
-    '["access"]',
-    '{}',
-  ]) {
+  for (const text of ['"id"', '"refresh"', '"Access"', '"access "', '""', 'true', '0', '["access"]', '{}']) {
     assert.equal(await verdict(issueClaim('token_use', text)), 'token-use-refused', text);
   }
 });
@@ -67,14 +57,7 @@ for (const typ of payloadTypes) {
   });
 }
 
-for (const events of [
-  { 'http://schemas.openid.net/event/backchannel-logout': {} },
-  {},
-  [],
-  false,
-  0,
-  '',
-]) {
+for (const events of [{ 'http://schemas.openid.net/event/backchannel-logout': {} }, {}, [], false, 0, '']) {
   test(`refuses a token whose events are ${JSON.stringify(events)} [RFC 8417 §2.2]`, async () => {
     assert.equal(await verdict(issue({ events })), 'event-token');
     assert.equal(
