@@ -14,10 +14,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_850,
-  createService: 29_550,
-  server: 33_900,
-  'all of src': 49_350,
+  verify: 11_580,
+  createGate: 22_980,
+  createService: 29_690,
+  runService: 32_160,
+  server: 34_020,
+  'all of src': 49_490,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */

@@ -5,7 +5,7 @@
  * earlier files of its own, so a ring imports nothing from the rings around it.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
-  'verify/base/': ['refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events'],
+  'verify/base/': ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events'],
   'verify/request/': ['fields', 'uri'],
   'verify/keys/': ['jwk', 'jwks', 'key-set', 'fetch'],
   'verify/token/': ['compact', 'signature', 'claims', 'verify'],

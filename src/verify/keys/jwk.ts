@@ -92,15 +92,16 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
   return algorithms.find((name) => fitting.includes(name)) ?? fitting[0];
 }
 
-/**
- * For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). Choice: a member that
- * is `null` counts as absent.
- */
+/** Choice: a member that is `null` counts as absent. */
+const withoutNulls = (jwk: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(jwk).filter(([, value]) => isPresent(value)));
+
+/** For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). */
 export function importSigningKey(
   published: JsonObject,
   algorithms: readonly Algorithm[] = ['RS256'],
 ): VerificationKey | KeyReason {
-  const jwk = Object.fromEntries(Object.entries(published).filter(([, value]) => isPresent(value)));
+  const jwk = withoutNulls(published);
   const algorithm = algorithmOf(jwk, algorithms);
   if (algorithm === undefined) return 'key-type';
   if (!isOneOf(algorithms, algorithm)) return 'algorithm';
