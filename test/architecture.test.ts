@@ -14,12 +14,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 11_580,
-  createGate: 22_980,
-  createService: 29_690,
-  runService: 32_160,
-  server: 34_020,
-  'all of src': 49_490,
+  verify: 12_020,
+  createGate: 23_420,
+  createService: 30_130,
+  runService: 32_600,
+  server: 34_460,
+  'all of src': 49_960,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
@@ -34,7 +34,7 @@ const MOST_FULL_LINES = 52;
 /** The modules of `node:` that each file or folder may import. `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/keys/jwk.ts': ['node:crypto'],
-  'verify/keys/fetch.ts': ['type node:http', 'node:https'],
+  'verify/keys/fetch.ts': ['type node:http', 'node:https', 'node:net', 'node:tls'],
   'verify/token/signature.ts': ['node:crypto'],
   'verify/token/verify.ts': ['node:crypto'],
   'verify/dpop/nonce.ts': ['node:crypto'],
@@ -50,7 +50,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'service/http/batches.ts': ['type node:http'],
   'service/http/request-stream.ts': ['node:http'],
   'service/http/listener.ts': ['node:http', 'type node:net'],
-  'options/proxy-tunnel.ts': ['node:http'],
+  'options/proxy-tunnel.ts': ['node:http', 'type node:net'],
   'options/redis-replay.ts': ['node:net', 'node:tls'],
   'options/dot-env.ts': ['node:util'],
   'options/metrics/metrics.ts': ['node:perf_hooks'],
