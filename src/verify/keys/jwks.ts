@@ -62,9 +62,10 @@ export function keyNamed(
   if (named.length === 0 || (kid === undefined && named.length > 1)) return 'key-unknown';
 
   // RFC 8725 §3.1: no header chooses how a key is used.
-  const [key, ...others] = named.filter((one) => factsOf(one).algorithm === algorithm);
+  const fitting = named.filter((one) => factsOf(one).algorithm === algorithm);
+  const key = fitting[0];
   if (key === undefined) return 'algorithm-refused';
 
   // RFC 7517 §4.5: keys of different algorithms may share a `kid`.
-  return others.length === 0 ? key : 'key-unknown';
+  return fitting.length === 1 ? key : 'key-unknown';
 }
