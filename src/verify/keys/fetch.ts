@@ -6,7 +6,7 @@ import { get } from 'node:https';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { ByteBuffer } from '../base/byte-buffer.ts';
-import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
+import { codeOf, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { VERSION } from '../base/version.ts';
 import { FetchError } from './jwks.ts';
 
@@ -190,9 +190,9 @@ async function readBody(response: AsyncIterable<Buffer>) {
 
 /** Sorts Node's errors by what an operator can do. */
 function rethrow(error: unknown): never {
-  if (!(error instanceof Error && 'code' in error)) throw error;
+  if (FetchError.is(error) || codeOf(error) === undefined) throw error;
 
-  const code = String(error.code);
+  const code = String(codeOf(error));
   const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
   throw new FetchError(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

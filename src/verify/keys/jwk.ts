@@ -8,7 +8,7 @@ import {
   type AsymmetricKeyDetails,
   type VerifyKeyObjectInput,
 } from 'node:crypto';
-import { isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { codeOf, isError, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -148,7 +148,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
   } catch (error) {
     // OpenSSL's errors have a code.
-    if (error instanceof Error && 'code' in error) return 'not-importable';
+    if (isError(error) && codeOf(error) !== undefined) return 'not-importable';
     throw error;
   }
 }
