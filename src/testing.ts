@@ -3,7 +3,7 @@ import { STATUSES } from './gate/challenge.ts';
 import { authenticated, refusalOf, type Access } from './gate/access.ts';
 import type { Guard } from './gate/guards.ts';
 import { createRouter } from './service/routes/router.ts';
-import { upstream, type Route, type Routes } from './service/routes/route.ts';
+import { upstream, withHandler, type Route, type Routes } from './service/routes/route.ts';
 import { ConfigurationError } from './gate/configuration-error.ts';
 import { createGate, type Gate } from './process/gate.ts';
 import { problemsOf } from './process/compose-service.ts';
@@ -74,12 +74,7 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   }
 }
 
-const withoutHandler = (route: Route): Route => ({
-  ...route,
-  query: undefined,
-  body: undefined,
-  handler: () => ({}),
-});
+const withoutHandler = (route: Route): Route => withHandler(route, () => ({}));
 
 type InForce = readonly Access<unknown>[];
 

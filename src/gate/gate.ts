@@ -106,6 +106,10 @@ export function createGateChecks(identification: Identification, replies: Replie
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
+    if (request instanceof Refused) {
+      return { refusal: describe(replies.finish({ refused: request }, { rawHeaders: [] })) };
+    }
+
     const checked = checkForm(given, request, access) ?? (await checkCaller(access, request));
     if (!('admitted' in checked)) return { refusal: describe(replies.finish(checked, request)) };
 
