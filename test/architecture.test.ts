@@ -14,18 +14,18 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 12_020,
-  createGate: 23_420,
-  createService: 30_130,
-  runService: 32_600,
-  server: 34_460,
-  'all of src': 49_960,
+  verify: 12_560,
+  createGate: 24_560,
+  createService: 31_860,
+  runService: 34_800,
+  server: 36_050,
+  'all of src': 52_050,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
 const TOKENS_OF_ROUTES = 793;
 
-const MOST_TOKENS_OF_A_FILE = 1_250;
+const MOST_TOKENS_OF_A_FILE = 1_600;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** The number of lines above the usual bound, in all of src. */
@@ -33,6 +33,7 @@ const MOST_FULL_LINES = 52;
 
 /** The modules of `node:` that each file or folder may import. `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  'verify/base/events.ts': ['node:module'],
   'verify/keys/jwk.ts': ['node:crypto'],
   'verify/keys/fetch.ts': ['type node:http', 'node:https', 'node:net', 'node:tls'],
   'verify/token/signature.ts': ['node:crypto'],

@@ -8,7 +8,7 @@ import { payloadOf, type SignedPayload } from './signature.ts';
 export interface TokenOptions {
   readonly issuer: string;
   /** One of them must match. */
-  readonly audience: readonly unknown[];
+  readonly audience: readonly string[];
   /** Added to `exp` and subtracted from `nbf`. */
   readonly clockToleranceSeconds: number;
   /** `at+jwt` demands RFC 9068. */
@@ -40,8 +40,8 @@ function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptio
   if (iss !== issuer) return 'issuer-mismatch';
 
   // RFC 7519 §4.1.3
-  const audiences = isTextArray(aud) ? aud : [aud];
-  return audiences.some((one) => audience.includes(one)) ? undefined : 'audience-mismatch';
+  const audiences: readonly unknown[] = isTextArray(aud) ? aud : [aud];
+  return audience.some((one) => audiences.includes(one)) ? undefined : 'audience-mismatch';
 }
 
 /** RFC 7519 §4.1.4, §4.1.5. Repeated for cached tokens. */
