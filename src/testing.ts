@@ -3,7 +3,7 @@ import { STATUSES } from './gate/replies/challenge.ts';
 import { authenticated, checkAccess, type Access } from './gate/rules/access.ts';
 import type { Guard } from './gate/rules/guards.ts';
 import { createRouter } from './service/routes/router.ts';
-import { upstream, type Route, type Routes } from './service/routes/route.ts';
+import { upstream, withHandler, type Route, type Routes } from './service/routes/route.ts';
 import { ConfigurationError } from './settings/configuration-error.ts';
 import { createGate, type Gate } from './process/gate.ts';
 import { problemsOf } from './process/compose-service.ts';
@@ -73,12 +73,7 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   }
 }
 
-const withoutHandler = (route: Route): Route => ({
-  ...route,
-  query: undefined,
-  body: undefined,
-  handler: () => ({}),
-});
+const withoutHandler = (route: Route): Route => withHandler(route, () => ({}));
 
 type InForce = readonly Access<unknown>[];
 

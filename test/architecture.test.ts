@@ -14,16 +14,18 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  createGate: 22_850,
-  createService: 29_550,
-  server: 33_900,
-  'all of src': 49_350,
+  verify: 12_560,
+  createGate: 24_560,
+  createService: 31_860,
+  runService: 34_800,
+  server: 36_050,
+  'all of src': 52_050,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
 const TOKENS_OF_ROUTES = 793;
 
-const MOST_TOKENS_OF_A_FILE = 1_250;
+const MOST_TOKENS_OF_A_FILE = 1_600;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** The number of lines above the usual bound, in all of src. */
@@ -31,8 +33,9 @@ const MOST_FULL_LINES = 52;
 
 /** The modules of `node:` that each file or folder may import. `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  'verify/base/events.ts': ['node:module'],
   'verify/keys/jwk.ts': ['node:crypto'],
-  'verify/keys/fetch.ts': ['type node:http', 'node:https'],
+  'verify/keys/fetch.ts': ['type node:http', 'node:https', 'node:net', 'node:tls'],
   'verify/jws/signature.ts': ['node:crypto'],
   'verify/token/verify.ts': ['node:crypto'],
   'verify/dpop/nonce.ts': ['node:crypto'],
@@ -46,7 +49,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'service/connection/connection.ts': ['type node:http', 'type node:net'],
   'service/connection/request-stream.ts': ['node:http'],
   'service/connection/listener.ts': ['node:http', 'type node:net'],
-  'options/proxy.ts': ['node:http'],
+  'options/proxy.ts': ['node:http', 'type node:net'],
   'options/redis.ts': ['node:net', 'node:tls'],
   'settings/dot-env.ts': ['node:util'],
   'options/metrics/metrics.ts': ['node:perf_hooks'],

@@ -86,7 +86,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
       });
     }
 
-    log('request refused', fields);
+    log('request refused', { ...fields, ...expectedIn(record) });
     if (reason !== 'handler' && !isOfProbe(request, record)) count(reason);
   }
 
@@ -116,6 +116,15 @@ function methodOf(request: RawRequest, { facts, reason }: RequestRecord) {
 
   const { method } = facts ?? request;
   return METHODS.find((one) => one === method) ?? printable('_OTHER');
+}
+
+/** What this side expected. The operator wrote it. */
+function expectedIn({ expected = {} }: RequestRecord) {
+  const entries = Object.entries<number | readonly string[]>({ ...expected }).map(([name, value]) => [
+    name,
+    typeof value === 'number' ? value : value.map(printableSetting),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** One literal: spreading would double the cost. */

@@ -18,6 +18,9 @@ interface CorsOptions {
 
 const NONE: readonly string[] = [];
 
+/** RFC 6454 §6.2, RFC 1035 §2.3.1: up to 63 letters, digits, hyphens; some hosts have underscores. */
+const FIRST_LABEL = /^([a-z][a-z0-9+.-]*:\/\/)[a-z0-9_-]{1,63}\./;
+
 type Routes = readonly Readonly<{ method: string }>[];
 
 /** Preflights allow the methods of the routes, unless a setting says which. */
@@ -30,15 +33,23 @@ export function createCors(
   const methods = given.length > 0 ? given : [...ofRoutes];
   const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, methods, options)]));
 
+  /** Exactly one label in place of `*`. */
+  function permissionFor(origin: string) {
+    const isLabel = FIRST_LABEL.test(origin);
+    const pattern = isLabel ? origin.replace(FIRST_LABEL, '$1*.') : '';
+    const listed = origin.includes('*') ? undefined : permissions.get(origin);
+    return listed ?? (permissions.has(pattern) ? permissionOf(origin, methods, options) : undefined);
+  }
+
   return {
     vary: ['Vary', 'Origin'],
-    forReading: (origin = '') => permissions.get(origin)?.forReading ?? NONE,
+    forReading: (origin = '') => permissionFor(origin)?.forReading ?? NONE,
 
     preflight: (facts) => {
       if (!isPreflight(facts)) return undefined;
 
       const origin = fieldValues(facts.rawHeaders, 'origin').join();
-      const crossOrigin = permissions.get(origin)?.forPreflight ?? NONE;
+      const crossOrigin = permissionFor(origin)?.forPreflight ?? NONE;
       return { crossOrigin, reply: NO_CONTENT };
     },
   };

@@ -5,13 +5,15 @@ import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import { readFacts } from '../verify/request/facts.ts';
-import { fieldValues, isHost } from '../verify/request/fields.ts';
+import { fieldValues } from '../verify/request/fields.ts';
 import { isAmbiguous } from '../verify/request/path.ts';
+import { forwardedUri } from '../verify/request/uri.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
 import type { Early } from '../gate/record.ts';
 import type { Exchange } from '../service/request/exchange.ts';
 import type { Readers } from '../service/request/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';
+import { withHandler } from '../service/routes/route.ts';
 import { createRouter } from '../service/routes/router.ts';
 import type { Route, Routes } from '../service/routes/route.ts';
 
@@ -52,7 +54,7 @@ const replyFor = (caller: Caller | undefined) => ({
 function identityOf(caller: Partial<Caller> = {}) {
   const { subject, issuer, scopes = [], claims } = caller;
   // Before Node 26, JSON.stringify fails at 5,000 levels, which would be over 8 KiB anyway.
-  const json = claims && undefinedOn(RangeError, () => JSON.stringify(claims));
+  const json = claims && undefinedOn('RangeError', () => JSON.stringify(claims));
   const encoded = json && Buffer.from(json).toString('base64url');
 
   const identity = {
@@ -70,14 +72,17 @@ const textIf = (pattern: RegExp, text = '') => (pattern.test(text) ? text : '');
 function questionIn({ method, headers }: Exchange['request'], rest: string) {
   // Node joins repeated fields with a comma and a space: never a method or a target.
   const { 'x-forwarded-method': forwarded = '', 'x-forwarded-uri': uri = '' } = headers;
-  return QUESTION.exec(rest ? `${method} ${rest}` : `${forwarded} ${uri}`);
+  if (rest === '') return QUESTION.exec(`${forwarded} ${uri}`);
+
+  // A proxy that asks in fields, at an address with a slash too many, would ask about `/`.
+  const isOther = 'x-forwarded-uri' in headers && String(uri).split('?', 1)[0] !== rest;
+  return isOther ? null : QUESTION.exec(`${method} ${rest}`);
 }
 
 /** Read only where a proof is checked. */
-function forwardedUri({ headers }: Exchange['request'], path: string) {
+function askedUri({ headers }: Exchange['request'], path: string) {
   const { 'x-forwarded-proto': scheme = '', 'x-forwarded-host': host = '' } = headers;
-  const isOrigin = /^https?$/i.test(String(scheme)) && isHost(String(host));
-  return isOrigin ? `${scheme}://${host}${path}` : refuse('forwarded-refused');
+  return forwardedUri(String(scheme), String(host), path);
 }
 
 const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };
@@ -88,7 +93,7 @@ export function createQuestionReaders(
   ownRoutes: readonly Route[],
   earlyOfService: Early,
 ): Readers {
-  const routes = served.routes.map((route) => ({ ...route, handler: admit }));
+  const routes = served.routes.map((route) => withHandler(route, admit));
   const matchForwarded = createRouter(routes, served.rules);
   const matchOwn = createRouter([], [], ownRoutes);
 
@@ -107,7 +112,7 @@ export function createQuestionReaders(
 
     // No route is at a path that is empty.
     const clear = isAmbiguous(path) ? '' : path;
-    return { ...facts, method, path: clear, uri: () => forwardedUri(request, path) };
+    return { ...facts, method, path: clear, uri: () => askedUri(request, path) };
   };
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */

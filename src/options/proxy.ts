@@ -1,17 +1,18 @@
 // Connects to the provider through a forward proxy, which learns only the provider's host name: fetch.ts runs
 // TLS inside the tunnel. Promises: no byte of the proxy counts as the provider's.
 import { request } from 'node:http';
-import type { Connect } from '../verify/keys/fetch.ts';
+import type { Socket } from 'node:net';
+import type { Connect, Limits } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 
 /** `proxy` is `http://[user[:password]@]host[:port]`. */
 export const connectThrough =
   (proxy: string): Connect =>
-  (address, signal) =>
-    createTunnel(proxy, address, signal);
+  (address, limits) =>
+    createTunnel(proxy, address, limits);
 
 /** Rejects with `FetchError`. */
-function createTunnel(proxy: string, { hostname, port }: URL, signal: AbortSignal): Promise<object> {
+function createTunnel(proxy: string, { hostname, port }: URL, { signal, bytes }: Limits): Promise<Socket> {
   const { username, password } = new URL(proxy);
   const credentials = Buffer.from(decodeURIComponent(`${username}:${password}`)).toString('base64');
   const target = `${hostname}:${port || 443}`;
@@ -24,6 +25,7 @@ function createTunnel(proxy: string, { hostname, port }: URL, signal: AbortSigna
   const options = { agent: false, auth: null, signal };
   return new Promise((resolve, reject) => {
     request(proxy, { method: 'CONNECT', path: target, headers, ...options })
+      .on('socket', (socket) => bytes.watch(socket))
       .on('connect', ({ statusCode }, socket, head) => {
         // Stricter: RFC 9110 §9.3.6 allows any 2xx. Bytes in `head` come from the proxy.
         if (statusCode === 200 && head.length === 0) return resolve(socket);

@@ -1,20 +1,42 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
-// five seconds, with exit code 0 only for status 200.
+// five seconds, with exit code 0 only for the response that gatehouse itself gives when it is ready.
 import { get } from 'node:http';
 import type { Settings } from '../settings/service-settings.ts';
 
 const PROBE_MILLIS = 5_000;
 
-/** Prints the outcome and ends the process. */
+/** What `/readyz` of a service that is ready says. */
+const READY = '{"status":"ready"}';
+
+const OTHER_PROCESS = 'but not from gatehouse; check which process listens there, and PORT and HOST';
+
+/** Prints the address and the outcome, and ends the process. */
 export function probe({ host = '127.0.0.1', port }: Settings) {
-  const end = (outcome: unknown) => {
-    console.log(`/readyz: ${outcome}`);
-    process.exit(outcome === 200 ? 0 : 1);
+  // RFC 3986 §3.2.2: brackets around IPv6.
+  const address = `http://${host.replace(/.*:.*/, '[$&]')}:${port}/readyz`;
+
+  const end = (outcome: unknown, isReady = false) => {
+    console.log(`${address}: ${outcome}`);
+    process.exit(isReady ? 0 : 1);
   };
 
   setTimeout(end, PROBE_MILLIS, 'no response in time');
   // RFC 9110 §7.2: some listening addresses are not valid in a Host field.
   const headers = { Host: 'localhost' };
   const options = { host, port, path: '/readyz', headers, agent: false };
-  get(options, ({ statusCode }) => end(statusCode)).on('error', end);
+  const asked = get(options, (response) => {
+    const { statusCode } = response;
+    let text = '';
+    response.setEncoding('utf8').on('data', (chunk) => {
+      text += chunk;
+      if (text.length > 1_000) response.destroy();
+    });
+
+    response.on('close', () => {
+      const isReady = statusCode === 200 && text === READY;
+      const isOurs = isReady || (statusCode === 503 && text.includes('"temporarily_unavailable"'));
+      end(isOurs ? statusCode : `${statusCode}, ${OTHER_PROCESS}`, isReady);
+    });
+  });
+  asked.on('error', end);
 }

@@ -1,6 +1,6 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
 import type { Routes } from '../service/routes/route.ts';
-import { printable, printableSetting, type Log } from '../verify/base/events.ts';
+import { printable, printableSetting, type Fields, type Log } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import type { Loaded } from '../settings/load-settings.ts';
 import { DEFAULT_ALGORITHMS } from '../settings/table.ts';
@@ -45,6 +45,30 @@ const optionsIn = ({ settings }: Loaded, { isPolicy }: Routes) =>
     'forward-auth': isPolicy,
   }).flatMap(([name, isUsed]) => (isUsed ? name : []));
 
+/** Why a fetch of keys failed → what to do. */
+const ADVICE: Readonly<Record<string, string>> = {
+  timeout: 'the provider did not respond within five seconds; check the network between it and this machine',
+  'connection-failed': 'no connection to the provider; check the domain, DNS and outbound HTTPS',
+  'certificate-refused': 'the provider has an untrusted certificate; see NODE_EXTRA_CA_CERTS',
+  'proxy-refused': 'the proxy refused the tunnel; check its rules and the user in IDP_PROXY',
+  'proxy-failed': 'no connection to the proxy; check IDP_PROXY',
+  'status-refused': 'the provider did not respond with 200; check domain, issuer and key-set URL',
+  'too-large': 'the provider sent more than 512 KiB; check the key-set URL',
+  'not-a-json-object': 'the response is not a JSON object in UTF-8; check the key-set URL',
+  'issuer-mismatch': 'the discovery document names another issuer; set the issuer exactly as it does',
+  'address-refused': 'the discovery document names no https: key-set URL; set the key-set URL',
+  'not-a-key-set': 'the response has no list of keys; check the key-set URL',
+  'too-many-keys': 'the key set has more than 100 keys; check the key-set URL',
+  'no-usable-key': 'no key of the set fits; check the algorithms that this API accepts',
+};
+
+function sentenceFor({ issuer, reason, code }: Fields) {
+  if (issuer === undefined) return `${reason}; check address, user and rights in IDP_DPOP_REPLAY_STORE`;
+
+  const detail = code ? `${reason} (${code})` : reason;
+  return `issuer ${issuer}, ${detail}; ${ADVICE[String(reason)] ?? 'see the log of the service'}`;
+}
+
 /**
  * The log of `--check`. Once all issuers and the store have an outcome, prints the report and exits; if one
  * failed, exits with 1 and no report.
@@ -61,7 +85,7 @@ export function createReport({ loaded, routes, name }: Deployment): Log {
   return (event, fields) => {
     events.push({ event, ...fields });
     if (event === 'signing keys could not be fetched' || event === 'replay store lost') {
-      console.error(`${event}: ${JSON.stringify(fields)}`);
+      console.error(`${event}: ${sentenceFor(fields)}`);
       process.exitCode = 1;
     } else if (event !== 'signing keys loaded' && event !== 'replay store ready') return;
 

@@ -3,9 +3,10 @@
 // listens, only a signal ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
+import { VERSION } from '../verify/base/version.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
-import { loadSettings } from '../settings/load-settings.ts';
+import { loadSettings, type Loaded } from '../settings/load-settings.ts';
 import type { ProblemsWith, SomeSettings } from '../settings/load.ts';
 import { clock, createProcessLog } from '../options/log.ts';
 import { createListeningService, problemsOf } from './compose-service.ts';
@@ -14,6 +15,19 @@ import { probe } from './probe.ts';
 import { inForce, createReport, type Deployment } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
+
+const HELP = `gatehouse ${VERSION}: a token-protected API service
+
+Settings come from the environment, .env and application.yml: see docs/settings.md.
+
+  (no argument)  run the service
+  --check        read the settings, fetch the keys, print what would run, and exit with 0, or 1 for a problem
+  --probe        ask the running service whether it is ready, and exit with 0 or 1
+  --help         print this text
+  --version      print the version`;
+
+/** Arguments that need no settings. */
+const TEXTS: Readonly<Record<string, string>> = { '--help': HELP, '--version': VERSION };
 
 /**
  * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings or routes have
@@ -41,6 +55,8 @@ export function runWith(
   problemsWith: ProblemsWith = () => [],
 ) {
   const [, , word, ...others] = process.argv;
+  const text = textFor(word, others);
+  if (text !== undefined) return console.log(text);
 
   const allProblems: ProblemsWith = (some) => [
     ...argumentProblems(word, others, some),
@@ -49,7 +65,7 @@ export function runWith(
 
   function workingDirectory() {
     // `cwd` throws if it is gone.
-    const directory = undefinedOn(Error, process.cwd);
+    const directory = undefinedOn('Error', process.cwd);
     if (directory !== undefined) return directory;
 
     throw new ConfigurationError([...allProblems({}), 'working directory: is gone; start in another']);
@@ -57,6 +73,7 @@ export function runWith(
 
   try {
     const deployment = createDeployment(process.env, workingDirectory(), allProblems);
+    if (word === '--check') requireNoStrays(deployment.loaded);
     if (word === '--probe') probe(deployment.loaded.settings);
     else runDeployment(deployment, word === '--check');
   } catch (error) {
@@ -65,6 +82,15 @@ export function runWith(
     for (const problem of error.problems) console.error(`configuration: ${problem}`);
     process.exit(1);
   }
+}
+
+function textFor(word = '', others: readonly string[]) {
+  return others.length === 0 ? TEXTS[word] : undefined;
+}
+
+/** A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of. */
+function requireNoStrays({ strays }: Loaded) {
+  if (strays.length > 0) throw new ConfigurationError(strays);
 }
 
 function argumentProblems(word: string | undefined, others: readonly string[], { port }: SomeSettings) {

@@ -15,7 +15,9 @@ export interface Entry {
 export const TEMPLATE = 'holds "${", which nothing replaces here; write the value';
 
 /** Names what is wrong and the fix. Never shows the value, which may be a secret. */
-export class SettingProblem extends Error {}
+export class SettingProblem extends Error {
+  override readonly name = 'SettingProblem';
+}
 
 export function throwProblem(what: string): never {
   throw new SettingProblem(what);
@@ -38,14 +40,17 @@ export function noteRepetitions(entries: readonly Entry[], problems: string[]) {
   }
 }
 
+/** Names that differ only in case or underscores are the same. */
+export const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
+
 /** A known name may be followed by a space and advice. */
 export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]) {
   const { name, value } = entry;
   const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
   if (known.includes(name) || isEmptySection) return;
 
-  const written = name.toLowerCase();
-  const right = known.find((one) => one.toLowerCase().split(' ')[0] === written);
+  const written = squeezed(name);
+  const right = known.find((one) => squeezed(one).split(' ')[0] === written);
   const spelling = right === undefined ? 'correct' : `write ${right}`;
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
   problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));

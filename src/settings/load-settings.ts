@@ -13,6 +13,8 @@ export interface Loaded {
   readonly files: readonly string[];
   /** Names that may be misspelt settings. */
   readonly warnings: readonly string[];
+  /** Those of the environment: a warning at startup, a problem for `--check`. */
+  readonly strays: readonly string[];
 }
 
 /**
@@ -35,5 +37,6 @@ export function loadFrom<Values extends Record<string, unknown>>(
 ) {
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
   const settings = readSettings(table, createLookup(found), problemsWith);
-  return { settings, files: found.files, warnings: found.warnings };
+  const { files, warnings, strays } = found;
+  return { settings, files, warnings: [...strays, ...warnings], strays };
 }

@@ -1,12 +1,16 @@
 // Looks up settings in the environment and in files. Promises: an unknown name that may be a misspelt
 // safeguard is a problem; in the environment, which other programs share, a warning.
-import { find, noteUnknown, problemOf } from './entry.ts';
+import { find, noteUnknown, problemOf, squeezed } from './entry.ts';
 import { FIRST_ISSUER, issuersIn, type Lookup } from './load.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
 
 /** Not `ISSUER_` alone: other tools use it too. */
-const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|ISSUER_[^_]+)_/g;
+const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|CLIENT_CERT|REVOCATION|ISSUER_[^_]+)_/g;
+
+/** Safeguards of other versions: one that is silently ignored would be no safeguard. */
+const RESERVED = ['CLIENT_CERT_', 'REVOCATION_'];
+
 const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 
 // With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532).
@@ -23,20 +27,22 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
 }
 
 /** Variables win over keys of YAML. */
-export function createLookup({ variables, keys, lookedIn, problems, warnings }: FoundEntries): Lookup {
+export function createLookup(found: FoundEntries): Lookup {
+  const { variables, keys, lookedIn, problems, warnings, strays } = found;
   const known: Names[] = [];
 
   function noteVariables() {
     const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
-    const prefixes = names.join().match(PREFIXES) ?? [];
+    const prefixes = [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+    const spellings = new Set(names.map(squeezed));
 
     for (const entry of variables) {
       const name = entry.name.toUpperCase();
-      const isMeant = names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix));
+      const isMeant = spellings.has(squeezed(name)) || prefixes.some((prefix) => name.startsWith(prefix));
       const isWarning = entry.source === 'environment';
       const isTorn = entry.name.includes('\n');
       if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
-      else if (isMeant) noteUnknown(entry, names, isWarning ? warnings : problems);
+      else if (isMeant) noteUnknown(entry, names, isWarning ? strays : problems);
     }
   }
 

@@ -16,7 +16,7 @@ import {
 import { derived, setting } from './table.ts';
 
 const isDecodable = (value: string) =>
-  URL.canParse(value) && undefinedOn(URIError, () => decodeURIComponent(value)) !== undefined;
+  URL.canParse(value) && undefinedOn('URIError', () => decodeURIComponent(value)) !== undefined;
 
 export const storeAddress = matching(
   /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
@@ -59,12 +59,24 @@ export const resourceScope = matching(
   'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',
 );
 
-/** A web origin, spelled exactly as browsers send it. */
+/**
+ * An origin, spelled exactly as browsers and the web views of apps send it (RFC 6454 §6.2). Stricter: no
+ * `file`, whose origin is shared by every file. A `*` stands for one label; at least two others follow it.
+ */
 export const origin = matching(
-  /^https?:[^*]*$/,
-  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no "*" or final "/"',
-  (value) => URL.canParse(value) && new URL(value).origin === value,
+  /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:\*\.(?=[^.]+\.[^.]))?[^*/]+$/,
+  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no final "/", ' +
+    'no "*" but for the first of three or more labels',
+  isOrigin,
 );
+
+function isOrigin(value: string) {
+  const example = value.replace('*', 'any');
+  if (!URL.canParse(example)) return false;
+  if (/^(?:https?|wss?|ftp):/.test(value)) return new URL(example).origin === example;
+
+  return /^[a-z0-9+.-]+:\/\/[a-z0-9._~-]+(?::[1-9]\d*)?$/.test(example);
+}
 
 /** RFC 9110 §9.1. */
 export const methodName = matching(/^[A-Z]+$/, 'must be a method name in upper case');

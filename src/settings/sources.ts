@@ -3,7 +3,7 @@
 // if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { decodeUtf8, undefinedOn } from '../verify/base/encoding.ts';
+import { codeOf, decodeUtf8, undefinedOn } from '../verify/base/encoding.ts';
 import { find, TEMPLATE, throwAt, throwProblem, SettingProblem, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,7 +24,6 @@ export function findEntries(
   { parseDotEnv, parseYaml }: Parsers,
 ) {
   const problems: string[] = [];
-  const warnings: string[] = [];
   const files: string[] = [];
   let lookedIn = 'environment';
 
@@ -56,7 +55,7 @@ export function findEntries(
   // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
   // The permission model makes `existsSync` throw.
-  if (configFile === undefined && undefinedOn(Error, () => existsSync(misnamed))) {
+  if (configFile === undefined && undefinedOn('Error', () => existsSync(misnamed))) {
     problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
   }
 
@@ -70,9 +69,13 @@ export function findEntries(
     /** For messages; empty if a file could not be read. */
     lookedIn,
     problems,
-    warnings,
+    warnings: empty(),
+    /** Names in the environment, which other programs share. */
+    strays: empty(),
   };
 }
+
+const empty = (): string[] => [];
 
 const entriesOf = (environment: Environment) =>
   Object.entries(environment)
@@ -89,8 +92,6 @@ function readText(path: string, isDemanded: boolean) {
   if (status.size > 1_000_000) throwAt(path, 'is longer than a million bytes; shorten it');
   return decodeUtf8(readFileSync(path)) ?? throwAt(path, 'is not UTF-8; convert it');
 }
-
-const codeOf = (error: unknown): unknown => Object(error).code;
 
 function describeError(error: unknown, path: string) {
   if (error instanceof SettingProblem) return error.message;

@@ -222,3 +222,20 @@ for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefi
     );
   });
 }
+
+test('tells at debug what this side expected, of a refusal by comparison, and never what came', () => {
+  const { observe, logged } = observing('debug', true);
+  const expected = {
+    expectedAudience: ['https://api.test', 'x'.repeat(300)],
+    expectedIssuer: ['i'],
+    knownKeys: 2,
+  };
+  observe(ARRIVED, { reason: 'audience-mismatch', expected }, 401);
+  const [access, refusal] = logged();
+  assert.deepEqual([access?.expectedAudience, access?.knownKeys], [undefined, undefined]);
+  const { expectedAudience, expectedIssuer, knownKeys } = refusal ?? {};
+  assert.deepEqual(
+    [expectedAudience, expectedIssuer, knownKeys],
+    [['https://api.test', 'x'.repeat(256)], ['i'], 2],
+  );
+});

@@ -47,7 +47,10 @@ export async function startRawServer(handle: (socket: Socket) => void): Promise<
 
 const read = (file: string) => readFileSync(new URL(`tls/${file}.pem`, import.meta.url));
 
-const secureContext = createSecureContext({ cert: read('provider'), key: read('provider-key') });
+/** The provider's certificate and key. */
+export const identity = { cert: read('provider'), key: read('provider-key') };
+
+const secureContext = createSecureContext(identity);
 
 /** Speaks TLS on a connection. Calls `speak` with the first piece of the request and the socket below TLS. */
 export function speakTls(

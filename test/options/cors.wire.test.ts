@@ -266,3 +266,41 @@ test('sends no cross-origin fields when no origin is set [docs/requests.md]', as
   assert.deepEqual([asked.status, decisive(asked)], [405, {}]);
   assert.equal((await preflight(off, '/nowhere')).status, 404);
 });
+
+test('grants an origin with exactly one label in place of the *, and answers it by its own name', async (t) => {
+  const environment = { CORS_ALLOWED_ORIGINS: 'https://*.preview.example.com, capacitor://localhost' };
+  const wild = await startService({ provider, environment });
+  t.after(wild.stop);
+
+  const allowed = async (Origin: string, method = 'GET') => {
+    const headers = { Origin, 'Access-Control-Request-Method': 'GET' };
+    const { headers: fields } = await wild.ask('/api/public', { method, headers });
+    return fields['access-control-allow-origin'];
+  };
+
+  for (const origin of [
+    'https://a.preview.example.com',
+    'https://pr-7_x.preview.example.com',
+    'https://xn--bcher-kva.preview.example.com',
+    'capacitor://localhost',
+  ]) {
+    assert.deepEqual([await allowed(origin), await allowed(origin, 'OPTIONS')], [origin, origin]);
+  }
+  for (const origin of [
+    'https://preview.example.com',
+    'https://.preview.example.com',
+    'https://a.b.preview.example.com',
+    'https://*.preview.example.com',
+    'https://a.preview.example.com.evil.test',
+    'https://a.preview.example.com:8443',
+    'https://evil.test/.preview.example.com',
+    'https://A.preview.example.com',
+    'http://a.preview.example.com',
+    'https://a@preview.example.com',
+    'https://apreview.example.com',
+    'capacitor://localhost:1',
+    'null',
+  ]) {
+    assert.equal(await allowed(origin), undefined, origin);
+  }
+});

@@ -134,10 +134,25 @@ describe('a request of the proxy under the prefix /forward-auth', () => {
     assert.equal(told(await askBehindPrefix('GET', '/forward-auth')), '200');
   });
 
-  test('ignores a forwarded method and path', async () => {
+  test('ignores a forwarded method', async () => {
     const fields = asking('GET', '/open/1');
-    assert.equal(told(await askBehindPrefix('GET', '/me', fields)), '401 unauthorized');
     assert.equal(told(await askBehindPrefix('DELETE', '/open/1', fields)), '403 insufficient_scope');
+  });
+
+  test('gets 400 if X-Forwarded-Uri names another path: a slash too many in the address of a proxy would ask about /', async () => {
+    for (const [path, uri] of [
+      ['/', '/me'],
+      ['/open/1', '/me'],
+      ['/open/1', ''],
+      ['/open/1', '/open/1/'],
+      ['/open/1', '/open/%31'],
+      ['/open/1', 'https://api.test/open/1'],
+    ] as const) {
+      assert.equal(told(await askBehindPrefix('GET', path, asking('GET', uri))), '400 invalid_request', uri);
+    }
+    const repeated: Fields = [...asking('GET', '/open/1'), ...asking('GET', '/me')];
+    assert.equal(told(await askBehindPrefix('GET', '/open/1', repeated)), '400 invalid_request');
+    assert.equal(told(await askBehindPrefix('GET', '/open/1', asking('GET', '/open/1?a=/me'))), '200');
   });
 
   test('gets 404 if its path only begins with the letters of the prefix', async () => {
@@ -399,7 +414,7 @@ describe('a proof', () => {
     'two hosts': [PROTO!, HOST!, HOST!],
     'a list of schemes': [['X-Forwarded-Proto', 'https, https'], HOST!],
     'a list of hosts': [PROTO!, ['X-Forwarded-Host', 'api.example, api.example']],
-    'another scheme': [['X-Forwarded-Proto', 'wss'], HOST!],
+    'another scheme': [['X-Forwarded-Proto', 'wsss'], HOST!],
     'a host with a path': [PROTO!, ['X-Forwarded-Host', 'api.example/x']],
   };
 

@@ -9,6 +9,7 @@ import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
+import { VERSION } from '../../src/verify/base/version.ts';
 import { filesIn } from '../support/floors.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
 import { runCommand, SERVER, type Outcome } from './commands.ts';
@@ -42,10 +43,7 @@ const eventIn = (report: Record<string, any>, name: string) =>
 describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   test('reports the issuers, audiences, keys, mode and sources of the service, and exits with 0', async () => {
     const report = reportOf(
-      await check(
-        { IDP_DPOP_MODE: 'REQUIRED', IDP_STRAY: '1' },
-        { '.env': 'PORT=0\n', 'application.yml': '' },
-      ),
+      await check({ IDP_DPOP_MODE: 'REQUIRED' }, { '.env': 'PORT=0\n', 'application.yml': '' }),
     );
     const { profile, application, issuers, audiences, dpopMode, replayStore, files } = report;
     assert.deepEqual(
@@ -57,7 +55,17 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['.env', 'application.yml'],
     );
     assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
-    assert.match(eventIn(report, 'unknown setting ignored').setting, /^IDP_STRAY /);
+  });
+
+  test('fails for names in the environment that may be misspelt settings, which a start only warns of', async () => {
+    const strays = { IDP_DPOP_MOD: 'REQUIRED', METRICSPORT: '9', REVOCATION_STORE: 'x', CLIENT_CERT_X: '1' };
+    const orchestrated = { IDP_SERVICE_HOST: '10.0.0.1', REVOCATION_STORE_SERVICE_HOST: '10.0.0.1' };
+    const lines = problemsOf(await check({ ...strays, ...orchestrated }));
+    assert.deepEqual(
+      lines.map((line) => /^configuration: (\w+) \(environment\)/.exec(line)?.[1]).sort(),
+      Object.keys(strays).sort(),
+    );
+    assert.match(lines.join('\n'), /METRICSPORT .*write METRICS_PORT/);
   });
 
   test('lists the active options by the names of their files', async () => {
@@ -120,7 +128,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([reason, kid], ['key-type', 'other']);
     own.publish({ keys: [{ kty: 'EC', kid: 'other' }] });
     const lines = problemsOf(await runCommand(['--check'], providerSettings(own)));
-    assert.match(lines.join(), /^signing keys could not be fetched: .*"no-usable-key"/);
+    assert.match(
+      lines.join(),
+      /^signing keys could not be fetched: issuer idp, no-usable-key \(key-type\); no key of the set fits/,
+    );
   });
 
   test('fetches the keys of every issuer, and waits for each of them', async (t) => {
@@ -143,7 +154,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     t.after(() => faulty.stop());
     await faulty.fault('discovery', { status: 500 });
     const lines = problemsOf(await check({ ...PARTNER, ...providerSettings(faulty) }));
-    const named = lines.map((line) => /"issuer":"(\w+)","reason":"([\w-]+)"/.exec(line)?.slice(1));
+    const named = lines.map((line) => /issuer (\w+), ([\w-]+)/.exec(line)?.slice(1));
     assert.deepEqual(named, [
       ['idp', 'status-refused'],
       ['partner', 'timeout'],
@@ -180,8 +191,8 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       'replay store lost',
       'signing keys could not be fetched',
     ]);
-    assert.match(lines.join(), /"proxy-failed","code":"ECONNREFUSED"/);
-    assert.match(lines.join(), /replay store lost: \{"reason":"ECONNREFUSED"\}/);
+    assert.match(lines.join(), /proxy-failed \(ECONNREFUSED\); no connection to the proxy; check IDP_PROXY/);
+    assert.match(lines.join(), /replay store lost: ECONNREFUSED; check address/);
     assert.doesNotMatch(lines.join(), /sesame/);
   });
 
@@ -211,10 +222,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       const address = `redis://:sesame@127.0.0.1:${port}`;
       const environment = { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_REPLAY_STORE: address };
       // No other line is about the store.
-      const lines = problemsOf(await check({ ...environment, IDP_STRAY: '1' }));
+      const lines = problemsOf(await check(environment));
       // On a busy machine the keys, or the refusal, may be late too.
       const losses = lines.filter((line) => line.startsWith('replay store'));
-      const reason = /^replay store lost: \{"reason":"(.*)"\}$/.exec(losses.join())?.[1] ?? '';
+      const reason = /^replay store lost: (\w+);/.exec(losses.join())?.[1] ?? '';
       assert.ok(['timeout', port === refusing.port ? 'WRONGPASS' : ''].includes(reason), lines.join());
     }
   });
@@ -241,7 +252,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     t.after(() => refusing.stop());
     const lines = problemsOf(await check({ IDP_PROXY: `http://us:sesame@localhost:${refusing.port}` }));
     assert.equal(lines.length, 1);
-    assert.match(lines[0] ?? '', /^signing keys could not be fetched: .*"proxy-refused","code":"407"/);
+    assert.match(
+      lines[0] ?? '',
+      /^signing keys could not be fetched: issuer idp, proxy-refused \(407\); the proxy refused/,
+    );
     assert.doesNotMatch(lines.join(), /sesame/);
   });
 
@@ -250,7 +264,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     t.after(() => hanging.stop());
     await hanging.fault('all', 'hang-before-headers');
     const lines = problemsOf(await runCommand(['--check'], providerSettings(hanging)));
-    assert.match(lines.join(), /^signing keys could not be fetched: .*"timeout"/);
+    assert.match(
+      lines.join(),
+      /^signing keys could not be fetched: issuer idp, timeout; the provider did not respond/,
+    );
   });
 
   /** The last lines of a main file with its own routes. */
@@ -380,7 +397,8 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
     ['-c'],
     ['--CHECK'],
     ['--check=1'],
-    ['--help'],
+    ['--help', '--check'],
+    ['--version', ''],
     ['start'],
     ['--check', ''],
     [''],
@@ -389,6 +407,14 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
       assert.deepEqual(problemsOf(await runCommand(words, DOWN)), [ARGUMENTS]);
     });
   }
+
+  test('--help and --version print and exit with 0, without any setting', async () => {
+    const help = await runCommand(['--help'], { PORT: 'x' });
+    assert.deepEqual([help.code, help.errors], [0, []]);
+    for (const word of ['--check', '--probe', '--help', '--version']) assert.ok(help.output.includes(word));
+    const version = await runCommand(['--version'], { PORT: 'x' });
+    assert.deepEqual([version.code, version.output, version.errors], [0, `${VERSION}\n`, []]);
+  });
 
   test('wrong arguments are reported together with every problem of the settings', async () => {
     const lines = problemsOf(await runCommand(['--verbose', 'sesame'], { PORT: 'x' }));

@@ -40,7 +40,8 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
       const HOST: Environment = host === undefined ? {} : { HOST: host };
       const service = await startReady(t, HOST);
       const { code, output, errors } = await probe({ ...HOST, PORT: String(service.port) });
-      assert.deepEqual([code, output, errors], [0, '/readyz: 200\n', []]);
+      const shown = (host ?? '127.0.0.1').replace(/.*:.*/, '[$&]');
+      assert.deepEqual([code, output, errors], [0, `http://${shown}:${service.port}/readyz: 200\n`, []]);
     });
   }
 
@@ -53,7 +54,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   test('exits with 1 when the service has no keys', async (t) => {
     const service = await runProcess(t);
     const { code, output } = await probe({ PORT: String(service.port) });
-    assert.deepEqual([code, output], [1, '/readyz: 503\n']);
+    assert.deepEqual([code, output], [1, `http://127.0.0.1:${service.port}/readyz: 503\n`]);
   });
 
   test('exits with 1 while the service is shutting down', async (t) => {
@@ -70,7 +71,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     await new Promise((closed) => server.close(closed));
     const { code, output } = await probe({ HOST: '127.0.0.1', PORT: String(port) });
     assert.equal(code, 1);
-    assert.match(output, /^\/readyz: .*ECONNREFUSED/);
+    assert.match(output, /^http:\/\/127\.0\.0\.1:\d+\/readyz: .*ECONNREFUSED/);
   });
 
   for (const [condition, response] of [
@@ -83,7 +84,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
       const PORT = await startLiar(t, response);
       const began = performance.now();
       const { code, output } = await probe({ HOST: 'localhost', PORT });
-      assert.deepEqual([code, output], [1, '/readyz: no response in time\n']);
+      assert.deepEqual([code, output], [1, `http://localhost:${PORT}/readyz: no response in time\n`]);
       assert.ok(performance.now() - began < 30_000);
     });
   }
@@ -92,6 +93,12 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     ['answers 204', 'HTTP/1.1 204 X\r\n\r\n'],
     ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n'],
     ['does not speak HTTP', 'SSH-2.0-x\r\n'],
+    ['answers 200 with a page of its own', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+    [
+      'answers 200 with more than gatehouse says',
+      `HTTP/1.1 200 OK\r\n\r\n{"status":"ready"}${' '.repeat(2_000)}`,
+    ],
+    ['says that it is ready with 404', 'HTTP/1.1 404 X\r\nContent-Length: 18\r\n\r\n{"status":"ready"}'],
   ] as const) {
     test(`exits with 1 when the server at the address of the service ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);

@@ -508,7 +508,7 @@ test('onError is called once with each error that becomes a 500 [§11]', async (
     assert.equal(response.status, status, path);
   }
   assert.deepEqual([told.length, told[0], told[1]], [3, bug, bug]);
-  assert.match(String(told[2]), /^TypeError: a body must be a JSON object or array/);
+  assert.match(String(told[2]), /^TypeError: a body must be a plain object, an array or/);
 });
 
 test('a test issuer sets the log level to error', () => {

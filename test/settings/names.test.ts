@@ -1,6 +1,7 @@
 /* Unknown names (docs/settings.md): a misspelled safeguard is not silently ignored. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import { squeezed } from '../../src/settings/entry.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
 
 const inDotEnv = (line: string) => ({ environment: REQUIRED, files: { '.env': `# x\n${line}\n` } });
@@ -52,8 +53,8 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
 ];
 
 for (const [yaml, name, nearest] of KEYS) {
-  test(`suggests the spelling of the key ${name} if only its letter case differs`, () => {
-    const isCase = nearest.toLowerCase() === name.toLowerCase();
+  test(`suggests the spelling of the key ${name} if only its letter case or its underscores differ`, () => {
+    const isCase = squeezed(nearest) === squeezed(name);
     const advice = isCase ? `write ${nearest}` : 'correct';
     const problem = onlyProblem(withYaml(yaml));
     assert.ok(
@@ -149,13 +150,19 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
   ['scope_policy', 'SCOPE_POLICY'],
   ['port', 'PORT'],
   ['config_file', 'CONFIG_FILE'],
+  ['METRICSPORT', 'METRICS_PORT'],
+  ['TRUSTPROXY', 'TRUST_PROXY'],
+  ['PORT_', 'PORT'],
+  // Safeguards of other versions.
+  ['CLIENT_CERT_SOURCE', undefined],
+  ['REVOCATION_STORE', undefined],
 ];
 
 for (const [name, nearest] of VARIABLES) {
-  const isCase = nearest?.toLowerCase() === name.toLowerCase();
+  const isCase = nearest !== undefined && squeezed(nearest) === squeezed(name);
   const advice = `is not a setting; ${isCase ? `write ${nearest}` : 'correct'} or remove it`;
 
-  test(`refuses ${name} in .env with its line, and suggests the spelling if only its letter case differs [H2]`, () => {
+  test(`refuses ${name} in .env with its line, and suggests the spelling if only its letter case or its underscores differ [H2]`, () => {
     const problem = onlyProblem(inDotEnv(`${name}=secret-value`));
     assert.ok(problem.startsWith(`${name} (`) && problem.endsWith(`/.env, line 2): ${advice}`), problem);
   });

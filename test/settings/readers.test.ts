@@ -478,6 +478,13 @@ for (const value of [
   'http://app.test:443',
   'https://[::1]:1',
   'http://127.0.0.1',
+  'capacitor://localhost',
+  'tauri://localhost',
+  'ionic://localhost:8100',
+  'ftp://app.test',
+  'https://*.preview.example.com',
+  'https://*.app.test:8443',
+  'app+x://*.a.b',
 ]) {
   test(`accepts ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
 }
@@ -494,9 +501,12 @@ for (const value of [
   'https://user@app.test',
   'app.test',
   'null',
-  'ftp://app.test',
-  'ws://https:81',
   'file://',
+  'file://x',
+  'capacitor://Localhost',
+  'capacitor://localhost/',
+  'capacitor://user@localhost',
+  'capacitor://localhost:080',
   'https:app.test',
   '',
 ]) {
@@ -504,9 +514,22 @@ for (const value of [
     assert.match(String(faultOf(origin, value)), /^must be an origin as browsers send it/));
 }
 
-for (const value of ['*', 'https://*.app.test', 'https://app.test*']) {
+for (const value of [
+  '*',
+  'https://*',
+  'https://*.test',
+  'https://*.app.',
+  'https://a.*.app.test',
+  'https://*.*.app.test',
+  'https://a*.app.test',
+  'https://app.test*',
+  'https://*.0.0.1',
+]) {
   test(`refuses ${value} as an origin and says what to write`, () => {
-    assert.match(String(faultOf(origin, value)), /^must be an origin .*; no "\*" or final "\/"$/);
+    assert.match(
+      String(faultOf(origin, value)),
+      /^must be an origin .*, no "\*" but for the first of three or more labels$/,
+    );
   });
 }
 

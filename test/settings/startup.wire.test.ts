@@ -103,7 +103,7 @@ test('starts from .env and application.yml of the working directory and warns of
       .filter(({ message }) => message === 'unknown setting ignored')
       .map(({ level, setting }) => [level, setting]);
     assert.deepEqual(warnings, [
-      ['warn', 'IDP_DPOPMODE (environment): is not a setting; correct or remove it'],
+      ['warn', 'IDP_DPOPMODE (environment): is not a setting; write IDP_DPOP_MODE or remove it'],
       ['warn', `spring.main (${files[1]}, line 8): is not a setting; correct or remove it`],
       ['warn', `other (${files[1]}, line 9): is not a setting; correct or remove it`],
     ]);

@@ -5,7 +5,7 @@
  * around it.
  */
 export const FLOORS: readonly (readonly [folder: string, names: readonly string[]])[] = [
-  ['verify/base/', ['refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events']],
+  ['verify/base/', ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events']],
   ['verify/request/', ['fields', 'path', 'facts', 'uri']],
   ['verify/keys/', ['jwk', 'jwks', 'key-set', 'fetch']],
   ['verify/jws/', ['compact', 'signature']],

@@ -7,6 +7,7 @@ import {
   ALGORITHM_NAMES,
   factsOf,
   importSigningKey,
+  isOneOf,
   type Algorithm,
   type VerificationKey,
 } from '../../src/verify/keys/jwk.ts';
@@ -70,9 +71,10 @@ export async function judgeUnderKeySet(text: string, jwks: readonly JsonObject[]
   await keys.refresh();
   const parts = partsOf(text);
   if (typeof parts === 'string') return `refused: ${parts}`;
-  if (!ALGORITHM_NAMES.some((name) => name === parts.header.alg)) return 'refused: algorithm-refused';
 
-  const { kid } = parts.header;
-  const key = await keys.find(typeof kid === 'string' ? kid : undefined);
+  const { alg, kid } = parts.header;
+  if (!isOneOf(ALGORITHM_NAMES, alg)) return 'refused: algorithm-refused';
+
+  const key = await keys.find(typeof kid === 'string' ? kid : undefined, alg);
   return key instanceof Refused ? `refused: ${key.refusal.reason}` : judgeJws(text, key);
 }

@@ -114,6 +114,10 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
+    if (request instanceof Refused) {
+      return { refusal: describe(replies.finish(turnAway({}, request), { rawHeaders: [] })) };
+    }
+
     const record = await attempt(
       () => checkRequest(given, request, access),
       (error) => turnAway({}, error),

@@ -1,11 +1,14 @@
 // What a gate reads of any server's request, and what it always refuses, because the server could read it
 // differently. Reads no body.
-import { refuse } from '../../verify/base/refusal.ts';
+import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
+import { readHost } from '../../verify/request/fields.ts';
 import { hasDotSegments } from '../../verify/request/path.ts';
 
 /** Node's own requests fit. `rawHeaders` is as the client sent it. */
 export interface GateRequest extends RawRequest {
+  /** Not read, but if `rawHeaders` lacks what is here, the adapter is of no use. */
+  readonly headers?: object | undefined;
   readonly socket?: unknown;
 }
 
@@ -19,22 +22,62 @@ export interface FetchRequest {
 
 const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers';
 
-/** Fetch has joined repeated fields with commas. Ignores the URL's scheme. */
-export function requestOf(request: GateRequest | FetchRequest): GateRequest {
-  if (isOfNode(request)) return request;
+const NO_RAW_HEADERS =
+  'the rawHeaders of the request are empty, although it has headers; pass the gate a Fetch Request instead';
 
-  const { method, url, headers }: FetchRequest = Object(request);
-  const isWeb = /^https?:/i.test(url) && URL.canParse(url);
-  const isWhole = isWeb && typeof method === 'string' && Object(headers)[Symbol.iterator] !== undefined;
-  if (!isWhole) throw new TypeError(NO_REQUEST);
+/**
+ * Returns a `Refused` for a URL that cannot be one of a request. Throws a `TypeError` for what is no request,
+ * never for what a client sent.
+ */
+export function requestOf(request: GateRequest | FetchRequest): GateRequest | Refused {
+  if (!isOfNode(request)) return requestOfFetch(request);
 
-  const { host, pathname, search } = new URL(url);
-  const fields = [...headers].filter(([name]) => name.toLowerCase() !== 'host');
-  return { method, url: pathname + search, rawHeaders: ['Host', host, ...fields.flat()] };
+  // Some serverless adapters leave `rawHeaders` empty: every field would be overlooked.
+  const { rawHeaders, headers = {} } = request;
+  if (rawHeaders.length === 0 && Object.keys(headers).length > 0) throw new TypeError(NO_RAW_HEADERS);
+  return request;
 }
 
 const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =>
   Array.isArray(Object(request).rawHeaders);
+
+/** An http(s) URL as some servers build it from Host and target, not normalized. */
+const URL_AS_SENT = /^https?:\/\/([^/?]*)([^#]*)/i;
+
+/** Ignores the scheme. */
+function requestOfFetch(request: FetchRequest): GateRequest | Refused {
+  const { method, url, headers }: FetchRequest = Object(request);
+  const isIterable = Object(headers)[Symbol.iterator] !== undefined;
+  if (typeof method !== 'string' || typeof url !== 'string' || !isIterable) throw new TypeError(NO_REQUEST);
+
+  // Read as text: for `new URL`, a backslash or `#` ends the authority, and white space is nothing.
+  const [, authority = '', target = ''] = URL_AS_SENT.exec(url) ?? [];
+  const host = ['Host', authority];
+  const refused = readHost(host);
+  if (refused instanceof Refused) return refused;
+
+  // RFC 9112 §3.2: in no request target.
+  if (/[\\\s]/.test(url)) return refuse('target-refused');
+  return { method, url: target || '/', rawHeaders: [...host, ...fieldsOf(headers)] };
+}
+
+/**
+ * Fetch joins repeated fields with commas. Deno's iterator drops an empty first value, `get` does not; so it
+ * also tells of a field that is empty.
+ */
+function fieldsOf(headers: FetchRequest['headers']) {
+  const fields = new Map<string, string>();
+  for (const [name, value] of headers) fields.set(name.toLowerCase(), value);
+  fields.delete('host');
+  const { get } = Object(headers);
+  if (typeof get !== 'function') return [...fields].flat();
+
+  const names = new Set([...fields.keys(), 'authorization', 'dpop']);
+  return [...names].flatMap((name) => {
+    const value: unknown = Reflect.apply(get, headers, [name]);
+    return typeof value === 'string' ? [name, value] : [];
+  });
+}
 
 /** Node's default limit. */
 const NODE_MAX_FIELDS = 1_000;

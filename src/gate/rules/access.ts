@@ -2,17 +2,37 @@
 // the route allows it. Does not read credentials: gate/decide.ts does.
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { isGenuine, type Caller } from '../../verify/caller.ts';
-import type { Guard } from './guards.ts';
+import { isGuard, type Guard } from './guards.ts';
 
-/** `Admitted` is the handler's `caller`. */
-export interface Access<Admitted> {
-  readonly name: string;
-  readonly credentials: 'ignored' | 'optional' | 'required';
+class MadeAccess<Admitted> {
+  readonly #isGenuine = true;
+  readonly name;
+  readonly credentials;
   /** Checked in this order, `recentLogin` last. */
-  readonly guards: readonly Guard[];
+  readonly guards;
   /** Called once nothing refuses the caller. */
-  readonly admit: (caller: Caller | undefined) => Admitted;
+  readonly admit;
+
+  constructor(
+    name: string,
+    credentials: 'ignored' | 'optional' | 'required',
+    admit: (caller: Caller | undefined) => Admitted,
+    guards: readonly Guard[] = [],
+  ) {
+    this.name = name;
+    this.credentials = credentials;
+    this.guards = Object.freeze(guards);
+    this.admit = admit;
+    Object.freeze(this);
+  }
+
+  static is(access: unknown): access is MadeAccess<unknown> {
+    return #isGenuine in Object(access);
+  }
 }
+
+/** Who may pass. `Admitted` is the handler's `caller`. Made in this file alone. */
+export interface Access<Admitted> extends MadeAccess<Admitted> {}
 
 /** Why this caller may not pass. `recentLogin` (RFC 9470) comes last, and only if something is served. */
 export function checkAccess(
@@ -40,10 +60,8 @@ export function checkAccess(
   return isServed ? login : undefined;
 }
 
-/** In JavaScript, it may be missing, or a guard. */
-export const isAccess = (access: unknown) => Object(access).admit !== undefined;
-
-const isGuard = (guard: unknown) => Object(guard).passes !== undefined;
+/** In JavaScript, it may be anything: a gate has a member `admit`, too. */
+export const isAccess = MadeAccess.is;
 
 const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
 
@@ -52,36 +70,25 @@ const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insuff
  *
  * @example get('/api/status', open, () => ({ status: 'ok' }))
  */
-export const open: Access<undefined> = {
-  name: 'open',
-  credentials: 'ignored',
-  guards: [],
-  admit: () => undefined,
-};
+export const open: Access<undefined> = new MadeAccess('open', 'ignored', () => undefined);
 
 /**
  * Everyone. Credentials, if present, must be valid.
  *
  * @example get('/api/feed', optional, ({ caller }) => ({ for: caller?.subject ?? 'guest' }))
  */
-export const optional: Access<Caller | undefined> = {
-  name: 'optional',
-  credentials: 'optional',
-  guards: [],
-  admit: (caller) => caller,
-};
+export const optional: Access<Caller | undefined> = new MadeAccess(
+  'optional',
+  'optional',
+  (caller) => caller,
+);
 
 /**
  * Callers with a valid access token.
  *
  * @example get('/api/me', authenticated, ({ caller }) => ({ id: caller.subject }))
  */
-export const authenticated: Access<Caller> = {
-  name: 'authenticated',
-  credentials: 'required',
-  guards: [],
-  admit: requireCaller,
-};
+export const authenticated: Access<Caller> = new MadeAccess('authenticated', 'required', requireCaller);
 
 /**
  * Callers whose valid access token passes every guard. A guard that fails gives 403 (RFC 6750 §3.1),
@@ -99,12 +106,8 @@ export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
     throw new TypeError('needs() has more than one recentLogin; combine them');
   }
 
-  return {
-    name: guards.map((guard) => guard.name).join(', '),
-    credentials: 'required',
-    guards,
-    admit: requireCaller,
-  };
+  const name = guards.map((guard) => guard.name).join(', ');
+  return new MadeAccess(name, 'required', requireCaller, guards.slice());
 }
 
 function requireCaller(caller: Caller | undefined) {

@@ -1,15 +1,38 @@
 // Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
 // and value; never converts, never looks for substrings.
+import { isPromise } from '../../verify/base/clock.ts';
 import { isListOf } from '../../verify/base/encoding.ts';
+import { UsageError } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
 
-/** A demand on a token, for `needs`. */
-export interface Guard {
-  readonly name: string;
-  readonly passes: (caller: Caller) => boolean;
-  readonly refused: Refused;
+class MadeGuard {
+  readonly #isGenuine = true;
+  readonly name;
+  readonly passes;
+  readonly refused;
+
+  constructor(name: string, passes: (caller: Caller) => boolean, refused: Refused) {
+    this.name = name;
+    this.passes = passes;
+    this.refused = refused;
+    Object.freeze(this);
+  }
+
+  static is(guard: unknown): guard is MadeGuard {
+    return #isGenuine in Object(guard);
+  }
 }
+
+/** A demand on a token, for `needs`. Made by the functions of this package alone. */
+export interface Guard extends MadeGuard {}
+
+/** In JavaScript, a guard may be anything. */
+export const isGuard = MadeGuard.is;
+
+/** For the functions of this package that make guards. */
+export const makeGuard = (name: string, passes: (caller: Caller) => boolean, refused: Refused): Guard =>
+  new MadeGuard(name, passes, refused);
 
 export type OneOrMore = readonly [string, ...string[]];
 
@@ -65,14 +88,23 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 
 /**
  * Passes when `check` returns `true`. The challenge shows `what`, which must be printable ASCII without `"`,
- * `\` and `=`; otherwise it throws a `TypeError`.
+ * `\` and `=`; otherwise it throws a `TypeError`. Any other result of `check`, such as a promise, is a 500.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
-export function claimCheck(what: string, check: (claim: (name: string) => unknown) => unknown): Guard {
+export function claimCheck(what: string, check: (claim: (name: string) => unknown) => boolean): Guard {
   const description = `the claims do not satisfy: ${what}`;
-  const passes = (caller: Caller) => check((name) => caller.claim(name)) === true;
+  const passes = (caller: Caller) => requireBoolean(check((name) => caller.claim(name)));
   return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
+}
+
+/** A promise would refuse everybody. */
+function requireBoolean(verdict: unknown) {
+  if (typeof verdict === 'boolean') return verdict;
+
+  // A rejection that nobody awaits is an error of the process.
+  if (isPromise(verdict)) Promise.resolve(verdict).catch(() => {});
+  throw new UsageError('claimCheck needs a function that returns true or false; to wait, write a decision');
 }
 
 /** RFC 6749 §3.3: scope-token. Also for `acr`, which a challenge shows. */
@@ -84,7 +116,7 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
 
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
-  return { name, refused, passes };
+  return makeGuard(name, passes, refused);
 }
 
 function claimGuard(
@@ -100,5 +132,5 @@ function claimGuard(
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
   if (!isShowable) throw new TypeError(`${name}: has a character that a challenge cannot show`);
 
-  return { name, refused: refuse('claim-missing', { description }), passes };
+  return makeGuard(name, passes, refuse('claim-missing', { description }));
 }

@@ -1,9 +1,10 @@
 // Step-up authentication (RFC 9470): a guard that demands a recent or strong login. Does not decide when it
 // is checked: gate/rules/access.ts checks it last.
 import { parametersText } from '../replies/challenge.ts';
-import { WORD, type Guard, type OneOrMore } from './guards.ts';
+import { makeGuard, WORD, type Guard, type OneOrMore } from './guards.ts';
 import { isListOf } from '../../verify/base/encoding.ts';
 import { refuse } from '../../verify/base/refusal.ts';
+import type { Caller } from '../../verify/caller.ts';
 
 /** Needs at least one member. */
 export interface LoginDemands {
@@ -32,14 +33,13 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
   const wanted = acr?.slice();
   // RFC 9470 §3
   const demands = { acr_values: wanted?.join(' '), max_age: maxAgeSeconds?.toString() };
-  return {
-    name: `login ${parametersText(demands)}`,
-    refused: refuse('login-insufficient', { demands }),
-    passes: (caller) => {
-      if (wanted?.every((word) => word !== caller.claims.acr)) return false;
-      return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
-    },
-  };
+
+  function passes(caller: Caller) {
+    if (wanted?.every((word) => word !== caller.claims.acr)) return false;
+    return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
+  }
+
+  return makeGuard(`login ${parametersText(demands)}`, passes, refuse('login-insufficient', { demands }));
 }
 
 const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;

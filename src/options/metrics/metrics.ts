@@ -3,12 +3,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
+import { VERSION } from '../../verify/base/version.ts';
 import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Issuer } from '../../verify/token/verify.ts';
-
-/** As in package.json. */
-const VERSION = '0.1.0';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
@@ -159,8 +157,10 @@ export function createMetrics(profile: string) {
   }
 
   function textOf(head: string, family: string) {
-    const some = samples.filter(({ name }) => name.startsWith(family));
-    const lines = some.map(lineOf).join('');
+    const lines = samples
+      .filter(({ name }) => name.startsWith(family))
+      .map(lineOf)
+      .join('');
     return lines && head + lines;
   }
 

@@ -47,10 +47,10 @@ export async function readBody(source: BodySource, types: readonly string[], lim
 }
 
 /** RFC 9110 §5.6.4. Without a closing quote it ends with the field. */
-const QUOTED = /"(?:(utf-8)"|(?:[^"\\]|\\.)*"?)/gi;
+const QUOTED = /"(?:(utf-?8)"|(?:[^"\\]|\\.)*"?)/gi;
 
 /** RFC 9110 §5.6.6 */
-const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(?:;|$))/i;
+const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 
 function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
   // Stricter: RFC 9110 §8.4 allows a list of codings.

@@ -1,5 +1,6 @@
 // What a handler may return besides plain JSON: a reply with its own status and header fields. Promises: it
 // cannot change framing, the connection or challenges, or set a cookie.
+import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { HandlerReply, jsonText } from './handler-result.ts';
 
@@ -68,9 +69,9 @@ export function fail(status: number, error: string, message: string): HandlerRep
 
 function makeReply(status: number, body?: object, headers?: Headers) {
   checkStatus(status, body !== undefined);
-  const isJson = body !== undefined && !(body instanceof Uint8Array);
+  const isJson = body !== undefined && !isBytes(body);
   // Copied: a handler may reuse or transfer its bytes before they are written.
-  const bytes = body instanceof Uint8Array ? Buffer.from(body) : '';
+  const bytes = isBytes(body) ? Buffer.from(body) : '';
   const content = isJson ? jsonText(body) : bytes;
   const fields = fieldsOf(isJson, headers);
   if (body !== undefined && !fields.has('content-type')) throw new UsageError('bytes need a Content-Type');

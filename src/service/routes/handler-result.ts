@@ -1,6 +1,6 @@
 // What a handler has returned → the reply to send. Promises: only what is meant as JSON is sent as JSON.
 import { jsonReply, NO_CONTENT, type Reply } from '../../gate/replies/reply.ts';
-import { isJsonObject } from '../../verify/base/encoding.ts';
+import { isError, isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
 /** A handler may throw only one made by `fail`. */
@@ -24,6 +24,12 @@ export class HandlerReply {
   }
 }
 
+const NO_RESULT =
+  'the handler of a get route returned nothing; return an object, an array or a reply, or fail(404, ...)';
+
+const NO_JSON =
+  'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()';
+
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
  * array. Throws a returned `fail`, and a `TypeError` for anything else.
@@ -34,6 +40,7 @@ export function replyToResult(result: unknown, method: string): Reply {
     return result.reply;
   }
   if (result === undefined && method !== 'GET') return NO_CONTENT;
+  if (result === undefined) throw new UsageError(NO_RESULT);
 
   return jsonReply(200, jsonText(result));
 }
@@ -44,7 +51,7 @@ export function replyToResult(result: unknown, method: string): Reply {
  */
 export function jsonText(body: unknown): string {
   const text = isSerializable(body) ? JSON.stringify(body) : '';
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError('a body must be a JSON object or array');
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError(NO_JSON);
 
   return text;
 }
@@ -52,7 +59,7 @@ export function jsonText(body: unknown): string {
 function isSerializable(body: unknown) {
   if (!isJsonObject(body)) return Array.isArray(body);
   // JSON would leak an error or list single bytes.
-  if (body instanceof Error || ArrayBuffer.isView(body)) return false;
+  if (isError(body) || ArrayBuffer.isView(body)) return false;
 
   const { toJSON, then, pipe } = body;
   if (typeof toJSON === 'function') return true;

@@ -37,21 +37,76 @@ export interface Handler {
   (request: HandlerRequest<Caller | undefined>): unknown;
 }
 
-/** Made by `get`, `post`, `put`, `patch` or `del`. */
-export interface Route extends Readonly<ReturnType<ReturnType<typeof routeMaker>>> {}
-
-/** Made by `under`. */
-export interface PrefixRule {
-  readonly prefix: readonly string[];
-  readonly access: Access<Caller>;
+interface RouteParts {
+  readonly method: Method;
+  readonly pattern: string;
+  readonly access: Access<Caller | undefined>;
+  readonly query: QueryInput<unknown> | undefined;
+  readonly body: BodyInput<unknown> | undefined;
+  readonly handler: Handler;
 }
 
-/** What prevents startup besides the pattern. In JavaScript, a route may be anything. */
-export function routeProblems({ access, query, body, handler }: Route, isPolicy: boolean) {
-  if (!isAccess(access) || typeof handler !== 'function') {
-    return ['is not a route; make one with get, post, put, patch or del'];
+class MadeRoute implements RouteParts {
+  readonly #isGenuine = true;
+  readonly method;
+  readonly pattern;
+  readonly access;
+  readonly query;
+  readonly body;
+  readonly handler;
+
+  constructor({ method, pattern, access, query, body, handler }: RouteParts) {
+    this.method = method;
+    this.pattern = pattern;
+    this.access = access;
+    this.query = query;
+    this.body = body;
+    this.handler = handler;
+    Object.freeze(this);
   }
 
+  static is(route: unknown): route is MadeRoute {
+    return #isGenuine in Object(route);
+  }
+}
+
+/** Made by `get`, `post`, `put`, `patch` or `del`. */
+export interface Route extends MadeRoute {}
+
+/** In JavaScript, a route may be anything. */
+export const isRoute = MadeRoute.is;
+
+/** The same route with another handler, and without inputs. */
+export const withHandler = (route: Route, handler: Handler): Route =>
+  new MadeRoute({ ...route, query: undefined, body: undefined, handler });
+
+class MadeRule {
+  readonly #isGenuine = true;
+  readonly prefix;
+  readonly access;
+
+  constructor(prefix: readonly string[], access: Access<Caller>) {
+    this.prefix = prefix;
+    this.access = access;
+    Object.freeze(this);
+  }
+
+  static is(rule: unknown): rule is MadeRule {
+    return #isGenuine in Object(rule);
+  }
+}
+
+/** Made by `under`. */
+export interface PrefixRule extends MadeRule {}
+
+/** In JavaScript, a rule may be anything, even a route. */
+export const isRule = MadeRule.is;
+
+/** What prevents startup besides the pattern. */
+export function routeProblems(route: unknown, isPolicy: boolean) {
+  if (!isRoute(route)) return ['is not a route; make one with get, post, put, patch or del'];
+
+  const { query, body, handler } = route;
   const isPlaced = (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
   return isPlaced ? [] : [MISPLACED];
 }
@@ -69,11 +124,6 @@ function requireAccess(owner: string, access: unknown) {
  */
 export const upstream = () => ({});
 
-const rules = new WeakSet<object>();
-
-/** In JavaScript, a rule may be anything, even a route. */
-export const isRule = (rule: unknown) => rules.has(Object(rule));
-
 /**
  * Demands an access at each path under a prefix, with or without a route, except the service's own. Other
  * rules and the route's own access still apply. Throws a `TypeError` for anything but a prefix and an access.
@@ -83,9 +133,7 @@ export const isRule = (rule: unknown) => rules.has(Object(rule));
 export function under(prefix: string, access: Access<Caller>): PrefixRule {
   const owner = `under ${prefix}`;
   requireAccess(owner, access);
-  const rule = { prefix: parsePrefix(owner, prefix), access };
-  rules.add(rule);
-  return rule;
+  return new MadeRule(parsePrefix(owner, prefix), access);
 }
 
 /** For `runService` and `createService`. */
@@ -159,7 +207,7 @@ function routeMaker(method: Method) {
       throw new TypeError(`${owner}: takes only a handler and, before it, query() and json() (not for GET)`);
     }
 
-    return { method, pattern, access, query, body, handler };
+    return new MadeRoute({ method, pattern, access, query, body, handler });
   };
 }
 

@@ -84,11 +84,12 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [])
 const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
-  const copies = routes.map((route) => ({ ...route }));
-  const parsed = copies.map((route) => ({ ...route, segments: parsePattern(route.pattern) }));
+  const parsed = routes.map((route) => {
+    const { method, pattern }: Route = Object(route);
+    return { route, method, pattern, segments: parsePattern(pattern) };
+  });
 
-  return parsed.flatMap(({ segments, ...route }, index) => {
-    const { method, pattern } = route;
+  return parsed.flatMap(({ route, method, pattern, segments }, index) => {
     const ofPattern = segments ? shadowProblems(segments, ownPaths) : [patternProblem(pattern)];
     const ofRoute = [...routeProblems(route, isPolicy), ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);

@@ -3,14 +3,26 @@
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export function undefinedOn<Result>(expected: new () => Error, action: () => Result) {
+/** Errors are recognized by name and code, never by class: test runners load several realms. */
+export const codeOf = (error: unknown): unknown => Object(error).code;
+
+/** `expected` is the name of an error. */
+export function undefinedOn<Result>(expected: string, action: () => Result) {
   try {
     return action();
   } catch (error) {
-    if (error instanceof expected) return undefined;
+    if (Object(error).name === expected) return undefined;
     throw error;
   }
 }
+
+/** Of any realm. */
+export const isBytes = (value: unknown): value is Uint8Array =>
+  ArrayBuffer.isView(value) && Reflect.get(value, Symbol.toStringTag) === 'Uint8Array';
+
+/** Of any realm. */
+export const isError = (value: unknown): value is Error =>
+  Object.prototype.toString.call(value) === '[object Error]';
 
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2). */
 export function decodeBase64url(text: string): Buffer | undefined {
@@ -22,7 +34,7 @@ export function decodeBase64url(text: string): Buffer | undefined {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
-  undefinedOn(TypeError, () => utf8.decode(bytes));
+  undefinedOn('TypeError', () => utf8.decode(bytes));
 
 // V8 makes objects without a prototype slow, but not those whose prototype is this empty object.
 const NOTHING: object = Object.freeze(Object.create(null));
@@ -36,7 +48,7 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 
 /** Refuses a byte-order mark (RFC 8259 §8.1). The last of repeated members counts (RFC 7519 §4). */
 export const parseJson = (bytes: Uint8Array): unknown =>
-  undefinedOn(SyntaxError, () => JSON.parse(decodeUtf8(bytes) ?? ''));
+  undefinedOn('SyntaxError', () => JSON.parse(decodeUtf8(bytes) ?? ''));
 
 /** Keeps the prototype: copying would double the cost of strangers' JSON. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
@@ -51,6 +63,9 @@ export const isTextArray = (value: unknown): value is readonly string[] =>
 /** A non-empty list of strings that all match. */
 export const isListOf = (pattern: RegExp, value: unknown) =>
   isTextArray(value) && value.length > 0 && value.every((text) => pattern.test(text));
+
+/** Some providers write `null` for every member without a value. */
+export const isPresent = (value: unknown) => value !== undefined && value !== null;
 
 /** JSON reads `1e999` as Infinity. */
 export const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);

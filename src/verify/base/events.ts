@@ -1,6 +1,8 @@
 // The closed list of events for the log, and what their fields may hold. Promises: no token fits, because
 // fields are numbers, booleans, words of closed lists or bounded Printables. Does not write: options/log.ts
 // does.
+import { findSourceMap } from 'node:module';
+import { isError } from './encoding.ts';
 import type { RefusalReason } from './refusal.ts';
 
 /** Each level includes those before it. */
@@ -116,21 +118,26 @@ export class UsageError extends TypeError {
   }
 
   /** Unlike `message`, it cannot change. */
-  static sentenceOf(error: Error) {
+  static sentenceOf(error: object) {
     return #sentence in error ? error.#sentence : undefined;
   }
 }
 
-/** What the log may show of a bug: no message but that of a `UsageError`, since others may hold data. */
+/**
+ * What the log may show of a bug: no message but that of a `UsageError`, since others may hold data. The name
+ * tells errors of every realm.
+ */
 export function describeBug(error: unknown): Fields {
   try {
-    if (!(error instanceof Error)) return { reason: 'bug', error: printable(typeof error) };
+    const given = Object(error);
+    if (!isError(given) && !('stack' in given)) {
+      return { reason: 'bug', error: printable(typeof error) };
+    }
 
-    const sentence = UsageError.sentenceOf(error);
-    const frames = framesOf(error).slice(0, MAX_FRAMES);
+    const sentence = UsageError.sentenceOf(given);
     const shown = sentence === undefined ? {} : { sentence };
-    const [name = 'Error'] = /^\w+$/.exec(String(error.name)) ?? [];
-    return { reason: 'bug', error: printable(name), ...shown, frames };
+    const [name = 'Error'] = /^\w+$/.exec(String(given.name)) ?? [];
+    return { reason: 'bug', error: printable(name), ...shown, frames: framesOf(given) };
   } catch {
     // Its getters may throw.
     return { reason: 'bug' };
@@ -140,27 +147,53 @@ export function describeBug(error: unknown): Fields {
 /** Source file or Node module, line, column. */
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
-/** The first line of a stack, if the error has no message. */
-const BARE_HEAD = /^\w*(?:Error|Exception)(?: \[\w+\])?(?=\n)/;
-
-/** The lines below the message. */
-function callsIn(error: Error) {
-  const stack = String(error.stack);
-  const text = String(error);
-  // When `message` is changed, the older one stays in the stack, and its lines could pass for frames.
-  const head = stack.startsWith(`${text}\n`) ? text : BARE_HEAD.exec(stack)?.[0];
-  if (!head) return [];
-
-  const lines = stack.slice(head.length).split('\n');
-  const first = lines.findLastIndex((line) => !/^ +at /.test(line)) + 1;
-  // V8 limits frames; earlier lines are message text.
-  return lines.slice(first).slice(-Error.stackTraceLimit || Infinity);
+/** Without names of functions, which may be made from data. Cuts long paths at the front. */
+function framesOf(error: object) {
+  return callSitesOf(error)
+    .map(frameOf)
+    .filter((frame) => FRAME.test(frame))
+    .slice(0, MAX_FRAMES)
+    .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));
 }
 
-/** Without names of functions, which may be made from data. Cuts long paths at the front. */
-function framesOf(error: Error) {
-  return callsIn(error)
-    .map((line) => line.replace(/^(?:.* \(| +at (?:async )?)(?=\/|\w+:)|\)$/g, ''))
-    .filter((frame) => FRAME.test(frame))
-    .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));
+/**
+ * Where V8 itself saw the error, told only to the first reader of `stack`. Its text is no source: code may
+ * have joined anything to it.
+ */
+function callSitesOf(error: object): readonly NodeJS.CallSite[] {
+  const usual = Reflect.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+  let sites: readonly NodeJS.CallSite[] = [];
+
+  function prepareStackTrace(target: Error, found: NodeJS.CallSite[]): unknown {
+    if (target === error) sites = found;
+    if (typeof usual?.value === 'function') return Reflect.apply(usual.value, Error, [target, found]);
+
+    const lines = found.map((site) => `    at ${originOf(site) ?? site}`);
+    return [`${target}`, ...lines].join('\n');
+  }
+
+  Object.defineProperty(Error, 'prepareStackTrace', { value: prepareStackTrace, configurable: true });
+  try {
+    Reflect.get(error, 'stack');
+  } finally {
+    Reflect.deleteProperty(Error, 'prepareStackTrace');
+    if (usual !== undefined) Object.defineProperty(Error, 'prepareStackTrace', usual);
+  }
+  return sites;
+}
+
+function frameOf(site: NodeJS.CallSite) {
+  const file = site.getFileName();
+  return originOf(site) ?? `${file}:${site.getLineNumber()}:${site.getColumnNumber()}`;
+}
+
+/** Where it stands in the source, if source maps are on. */
+function originOf(site: NodeJS.CallSite) {
+  const line = site.getLineNumber() ?? 0;
+  const column = site.getColumnNumber() ?? 0;
+  const origin = findSourceMap(site.getFileName() ?? '')?.findEntry(line - 1, column - 1);
+  if (origin === undefined || !('originalSource' in origin)) return undefined;
+
+  const { originalSource, originalLine, originalColumn } = origin;
+  return `${originalSource}:${originalLine + 1}:${originalColumn + 1}`;
 }

@@ -55,7 +55,7 @@ export function createProofVerifier(options: ProofOptions) {
     // RFC 9449 §4.3(9)
     const uri = requestUri(facts, options);
     if (uri instanceof Refused) return uri;
-    if (!isSameUri(htu, uri)) return refuse('proof-htu');
+    if (!isSameUri(htu, uri)) return refuseUri(uri);
 
     // RFC 9449 §4.3(11)
     if (iat < nowSeconds - dpopIatOffsetSeconds) return refuse('proof-too-old');
@@ -102,6 +102,8 @@ export function createProofVerifier(options: ProofOptions) {
     return { thumbprint, jti, expiresAtSeconds: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
+
+const refuseUri = (uri = '') => refuse('proof-htu').with({ expected: { expectedHtu: [uri] } });
 
 type ProofHeader = Exclude<ReturnType<typeof checkProofHeader>, Refused>;
 

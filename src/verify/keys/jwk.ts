@@ -8,7 +8,7 @@ import {
   type AsymmetricKeyDetails,
   type VerifyKeyObjectInput,
 } from 'node:crypto';
-import { isTextArray, type JsonObject } from '../base/encoding.ts';
+import { codeOf, isError, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -92,11 +92,16 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
   return algorithms.find((name) => fitting.includes(name)) ?? fitting[0];
 }
 
+/** Choice: a member that is `null` counts as absent. */
+const withoutNulls = (jwk: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(jwk).filter(([, value]) => isPresent(value)));
+
 /** For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). */
 export function importSigningKey(
-  jwk: JsonObject,
+  published: JsonObject,
   algorithms: readonly Algorithm[] = ['RS256'],
 ): VerificationKey | KeyReason {
+  const jwk = withoutNulls(published);
   const algorithm = algorithmOf(jwk, algorithms);
   if (algorithm === undefined) return 'key-type';
   if (!isOneOf(algorithms, algorithm)) return 'algorithm';
@@ -114,7 +119,10 @@ export function importSigningKey(
   return importPublic(members, algorithm, MAX_SIGNING_BITS, kid);
 }
 
-/** For the key of a proof (RFC 9449 §4.3(5), (7)). `imported` caches by algorithm + thumbprint. */
+/**
+ * For the key of a proof (RFC 9449 §4.3(5), (7)). Stricter: no private member, even if it is `null`.
+ * `imported` caches by algorithm + thumbprint.
+ */
 export function importProofKey(
   jwk: JsonObject,
   algorithm: Algorithm,
@@ -140,7 +148,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
   } catch (error) {
     // OpenSSL's errors have a code.
-    if (error instanceof Error && 'code' in error) return 'not-importable';
+    if (isError(error) && codeOf(error) !== undefined) return 'not-importable';
     throw error;
   }
 }

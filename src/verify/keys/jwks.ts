@@ -49,8 +49,23 @@ function kidOf(member: unknown) {
   return printable(typeof kid === 'string' ? kid : '');
 }
 
-/** The one key with this `kid`, or without `kid` the only key (RFC 7515 §4.1.4, RFC 7517 §4.5). */
-export function keyNamed(kid: string | undefined, keys: readonly VerificationKey[]) {
+export type NoKeyReason = 'key-unknown' | 'algorithm-refused';
+
+/** The one key of this algorithm with this `kid`, or without `kid` the only key. Or why there is none. */
+export function keyNamed(
+  kid: string | undefined,
+  algorithm: Algorithm,
+  keys: readonly VerificationKey[],
+): VerificationKey | NoKeyReason {
+  // RFC 7515 §4.1.4
   const named = keys.filter((key) => kid === undefined || factsOf(key).kid === kid);
-  return named.length === 1 ? named[0] : undefined;
+  if (named.length === 0 || (kid === undefined && named.length > 1)) return 'key-unknown';
+
+  // RFC 8725 §3.1: no header chooses how a key is used.
+  const fitting = named.filter((one) => factsOf(one).algorithm === algorithm);
+  const key = fitting[0];
+  if (key === undefined) return 'algorithm-refused';
+
+  // RFC 7517 §4.5: keys of different algorithms may share a `kid`.
+  return fitting.length === 1 ? key : 'key-unknown';
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../base/encoding.ts';
 import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type Algorithm, type VerificationKey } from './jwk.ts';
-import { FetchError, keyNamed, importKeySet, type ImportedKeys } from './jwks.ts';
+import { FetchError, keyNamed, importKeySet, type ImportedKeys, type NoKeyReason } from './jwks.ts';
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
@@ -48,20 +48,23 @@ export function createKeySet(
   let lastForUnknownKid = -Infinity;
   let waiting = 0;
 
-  /** Returns the key that `kid` names, or a promise if a fetch may bring it. */
+  /** Returns the key that `kid` and `algorithm` name, or a promise if a fetch may bring it. */
   function find(
     kid: string | undefined,
+    algorithm: Algorithm,
     fetchesLeft = MAX_FETCHES_AWAITED,
   ): MaybePromise<VerificationKey | Refused> {
     const keys = currentKeys();
-    const key = keyNamed(kid, keys);
-    if (key !== undefined) return key;
+    const key = keyNamed(kid, algorithm, keys);
+    if (typeof key !== 'string') return key;
 
     // For a token without `kid`, fetch only if there are no keys at all.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
-    if (awaited === undefined) return refusal(kid, hasKeys).with({ issuerName });
+    if (awaited === undefined) {
+      return refusal(key, kid, hasKeys).with({ issuerName, expected: { knownKeys: keys.length } });
+    }
 
     if (waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 
@@ -69,13 +72,16 @@ export function createKeySet(
     return awaited.then(() => {
       waiting -= 1;
       const left = lastError === undefined ? fetchesLeft - 1 : 0;
-      return find(kid, left);
+      return find(kid, algorithm, left);
     });
   }
 
-  function refusal(kid: string | undefined, hasKeys: boolean) {
+  function refusal(reason: NoKeyReason, kid: string | undefined, hasKeys: boolean) {
     // If the last fetch failed, the key may be new: no 401.
-    if (hasKeys && (kid === undefined || lastError === undefined)) return refuse('key-unknown');
+    if (hasKeys && (kid === undefined || lastError === undefined)) {
+      // An unknown `kid` is a client's text.
+      return refuse(reason).with(reason === 'algorithm-refused' ? { kid } : {});
+    }
 
     // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.
     const nextAtMillis = hasKeys

@@ -40,7 +40,7 @@ export function pathSegments(path: string): readonly string[] | undefined {
   const escaped = path.slice(1).split('/', MAX_SEGMENTS + 1);
   if (escaped.length > MAX_SEGMENTS) return undefined;
 
-  const segments = undefinedOn(URIError, () => escaped.map(decodeURIComponent));
+  const segments = undefinedOn('URIError', () => escaped.map(decodeURIComponent));
   const isRefused = (segment: string) => segment === '' || segment === '.' || segment === '..';
   return segments?.some(isRefused) ? undefined : segments;
 }

@@ -25,9 +25,16 @@ export function requestUri(
   const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || 'http';
   const outerHost = lastHop(rawHeaders, 'x-forwarded-host') || host;
   if (outerHost === undefined) return undefined;
-  if (!/^https?$/i.test(outerScheme) || !isHost(outerHost)) return refuse('forwarded-refused');
 
-  return `${outerScheme}://${outerHost}${path}`;
+  return forwardedUri(outerScheme, outerHost, path);
+}
+
+/** RFC 6455 §3, §4.1: an upgrade begins as a request of http or https, which some proxies call ws or wss. */
+export function forwardedUri(scheme: string, host: string, path: string): string | Refused {
+  const isWeb = /^(?:http|ws)s?$/i.test(scheme);
+  if (!isWeb || !isHost(host)) return refuse('forwarded-refused');
+
+  return `${scheme.replace(/^ws/i, 'http')}://${host}${path}`;
 }
 
 /** From the nearest proxy. */

@@ -1,14 +1,14 @@
 // The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
 // Needs a SignedPayload. Does not check guards (gate/rules/guards.ts) or the binding to a key
 // (verify/caller.ts).
-import { isFiniteNumber, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { isFiniteNumber, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { mediaType } from '../jws/compact.ts';
 import { payloadOf, type SignedPayload } from '../jws/signature.ts';
 
 export interface TokenOptions {
   readonly issuer: string;
   /** One of them must match. */
-  readonly audience: readonly unknown[];
+  readonly audience: readonly string[];
   /** Added to `exp` and subtracted from `nbf`. */
   readonly clockToleranceSeconds: number;
   /** `at+jwt` demands RFC 9068. */
@@ -40,8 +40,8 @@ function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptio
   if (iss !== issuer) return 'issuer-mismatch';
 
   // RFC 7519 §4.1.3
-  const audiences = isTextArray(aud) ? aud : [aud];
-  return audiences.some((one) => audience.includes(one)) ? undefined : 'audience-mismatch';
+  const audiences: readonly unknown[] = isTextArray(aud) ? aud : [aud];
+  return audience.some((one) => audiences.includes(one)) ? undefined : 'audience-mismatch';
 }
 
 /** RFC 7519 §4.1.4, §4.1.5. Repeated for cached tokens. */
@@ -72,20 +72,20 @@ const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+j
 /** Marks of ID tokens (OpenID Connect Core §2, §3.3.2.11). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
-/** RFC 8725 §3.11, §3.12: refuses other kinds of token. */
+/** RFC 8725 §3.11, §3.12: refuses other kinds of token. Choice: a claim that is `null` counts as absent. */
 function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   const { token_use: use, typ, events } = claims;
-  if (use !== undefined && use !== 'access') return 'token-use-refused';
+  if (isPresent(use) && use !== 'access') return 'token-use-refused';
 
   const type = typeof typ === 'string' ? typ.toLowerCase() : typ;
-  if (type !== undefined && !ACCESS_PAYLOAD_TYPES.includes(type)) return 'payload-type-refused';
+  if (isPresent(type) && !ACCESS_PAYLOAD_TYPES.includes(type)) return 'payload-type-refused';
 
   // RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4
-  if (events !== undefined) return 'event-token';
+  if (isPresent(events)) return 'event-token';
 
   // Choice: some providers add `nonce` to access tokens. These pass if they say what they are.
   const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt;
-  const looksLikeIdToken = ID_TOKEN_MEMBERS.some((name) => claims[name] !== undefined);
+  const looksLikeIdToken = ID_TOKEN_MEMBERS.some((name) => isPresent(claims[name]));
   return looksLikeIdToken && !namesItself ? 'id-token' : undefined;
 }
 
@@ -96,6 +96,5 @@ function checkDemands(claims: JsonObject, isAtJwt: boolean, options: TokenOption
   const followsProfile = hasClaims && isAtJwt;
   if (options.tokenType === 'at+jwt' && !followsProfile) return 'profile-required';
 
-  const isMissing = (name: string) => claims[name] === undefined || claims[name] === null;
-  return options.requiredClaims.some(isMissing) ? 'claim-required' : undefined;
+  return options.requiredClaims.some((name) => !isPresent(claims[name])) ? 'claim-required' : undefined;
 }

@@ -9,14 +9,7 @@ import type { Count } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused, type Found } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
-import {
-  ALGORITHM_NAMES,
-  factsOf,
-  isOneOf,
-  type Algorithm,
-  type KeyFacts,
-  type VerificationKey,
-} from '../keys/jwk.ts';
+import { ALGORITHM_NAMES, factsOf, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import { checkClaims, checkTimes, type TokenOptions } from './claims.ts';
 import { mediaType, parseCompact } from '../jws/compact.ts';
@@ -71,22 +64,20 @@ export function createTokenVerifier(
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
-    if (issuer === undefined) return refuse('issuer-mismatch');
+    if (issuer === undefined) return refuse('issuer-mismatch').with(expectedOf(issuers));
 
     const { kid, alg } = header;
-    return andThen(issuer.keys.find(kid), (key) => {
+    return andThen(issuer.keys.find(kid, alg), (key) => {
       if (key instanceof Refused) return key;
 
-      const facts = factsOf(key);
-      const found = { kid: facts.kid, issuerName: issuer.name };
-      // RFC 8725 §3.1: no header chooses how a key is used.
-      if (facts.algorithm !== alg) return refuse('algorithm-refused').with(found);
-
+      const found = { kid: factsOf(key).kid, issuerName: issuer.name };
       const signed = verifySignature(jws, key);
       if (signed === undefined) return refuse('signature-mismatch').with(found);
 
       const reason = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
-      if (reason !== undefined) return refuse(reason).with(found);
+      if (reason !== undefined) {
+        return refuse(reason).with({ ...found, ...expectedOf([issuer], reason) });
+      }
 
       count?.('token', 'verified');
       const claims = deepFreeze(payloadOf(signed));
@@ -102,11 +93,12 @@ export function createTokenVerifier(
     if (cached === undefined) return verifyUncached(token, digest);
 
     const { claims, kid, issuer, key } = unseal(cached);
-    return andThen(issuer.keys.find(kid), (current) => {
+    const { algorithm, thumbprint } = factsOf(key);
+    return andThen(issuer.keys.find(kid, algorithm), (current) => {
       if (current instanceof Refused) return current;
 
       // Tokens expire, and keys change.
-      const isSameKey = isSame(factsOf(current), factsOf(key));
+      const isSameKey = factsOf(current).thumbprint === thumbprint;
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
         count?.('token', 'remembered');
         return cached;
@@ -115,6 +107,16 @@ export function createTokenVerifier(
       return verifyUncached(token, digest);
     });
   };
+}
+
+/** For the log of a refusal by comparison. */
+function expectedOf(issuers: readonly Issuer[], reason = 'issuer-mismatch'): Found {
+  if (reason === 'audience-mismatch') {
+    return { expected: { expectedAudience: issuers.flatMap((each) => each.audience) } };
+  }
+  return reason === 'issuer-mismatch'
+    ? { expected: { expectedIssuer: issuers.map((each) => each.issuer) } }
+    : {};
 }
 
 /** Requests with the same token share its claims. */
@@ -129,10 +131,6 @@ function deepFreeze(claims: JsonObject) {
   }
   return claims;
 }
-
-/** The same key for another algorithm is another key. */
-const isSame = (one: KeyFacts, other: KeyFacts) =>
-  one.thumbprint === other.thumbprint && one.algorithm === other.algorithm;
 
 /** Never reads members that carry keys. */
 function checkTokenHeader({ alg, crit, b64, typ, kid }: JsonObject, algorithms: readonly Algorithm[]) {

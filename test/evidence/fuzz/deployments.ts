@@ -72,7 +72,7 @@ async function openKeys(jwks: JSONWebKeySet, algorithms: readonly Algorithm[]): 
     algorithms,
   );
   await keys.refresh();
-  await keys.find('unknown');
+  await keys.find('unknown', 'RS256');
   return keys;
 }
 

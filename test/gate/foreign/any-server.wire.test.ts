@@ -7,11 +7,13 @@ import {
   authenticated,
   claimCheck,
   createGate,
+  get,
   needs,
   open,
   optional,
   recentLogin,
   scope,
+  under,
   type Caller,
 } from '../../../src/gatehouse.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
@@ -143,15 +145,7 @@ test('the gate refuses repeated fields that Fetch has joined', async (t) => {
 test('the gate throws for a Request that no client could have sent', async (t) => {
   const gate = await openGate(t);
   for (const request of [
-    { method: 'GET', url: '/orders', headers: new Headers() },
-    ...[
-      'data:text/plain,hi',
-      'about:blank',
-      'file:///orders',
-      'blob:http://a.test/b',
-      'ws://a.test/',
-      'http://a:b/',
-    ].map((url) => ({ method: 'GET', url, headers: new Headers() })),
+    { method: 'GET', url: new URL('http://a.test/'), headers: new Headers() },
     { url: 'http://a.test/', headers: new Headers() },
     { method: 'GET', url: 'http://a.test/' },
     { method: 'GET', url: '/orders', rawHeaders: undefined },
@@ -161,10 +155,120 @@ test('the gate throws for a Request that no client could have sent', async (t) =
     null,
     '/orders',
   ]) {
-    await assert.rejects(gate.check(request as Request, access), {
+    await assert.rejects(gate.check(request as never, access), {
       name: 'TypeError',
       message: 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers',
     });
+  }
+});
+
+for (const url of [
+  '/orders',
+  'data:text/plain,hi',
+  'file:///orders',
+  'blob:http://a.test/b',
+  'ws://a.test/',
+  'http://a:b/',
+  'http:///orders',
+  'http://',
+  '',
+  'http://user@api.test/orders',
+  'http://a\\api\\status?/orders',
+  'http://a#/orders',
+  'http://a\t/orders',
+  'http://a b/orders',
+  'http://api.test/orders\\7',
+  'http://api.test/or\nders',
+  'http://api.test\\orders',
+]) {
+  test(`the gate refuses the URL ${JSON.stringify(url)} of a Request, which some servers build from what a client sent, with 400 whatever the access`, async (t) => {
+    const gate = await openGate(t);
+    const headers = Object.entries(issuer.bearer(READER));
+    for (const each of [open, access]) {
+      const { refusal } = await gate.check({ method: 'GET', url, headers }, each);
+      assert.equal(refusal?.status, 400);
+      assert.match(String(refusal.body), /"invalid_request"/);
+    }
+  });
+}
+
+test('a proof for one path does not pass at another, whatever a Host or target does to the URL of a Request [RFC 9449 §4.3(9)]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  for (const url of [
+    'http://a\\api\\status?/api/admin',
+    'http://a/api/status?/../api/admin',
+    'http://a/api/status\\',
+  ]) {
+    const dpop = createProof(key, { method: 'GET', url: 'https://api.test/api/status' }, token);
+    const headers = Object.entries({ authorization: `DPoP ${token}`, dpop });
+    const { refusal } = await gate.check({ method: 'GET', url, headers }, access);
+    assert.equal(refusal?.status, url.includes('\\') ? 400 : undefined, url);
+  }
+});
+
+test('the gate reads fields that an iterator drops, as that of Deno does for an empty first one', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED' });
+  const { authorization } = issuer.bearer(READER);
+
+  const dropping = (name: string, value: string, shown: Record<string, string>) => ({
+    get: (asked: string) => (asked === name ? value : (shown[asked] ?? null)),
+    [Symbol.iterator]: () => Object.entries(shown)[Symbol.iterator](),
+  });
+
+  const ask = async (headers: ReturnType<typeof dropping>, each = access) =>
+    (await gate.check({ method: 'GET', url: 'http://api.test/orders', headers }, each)).refusal?.status;
+
+  assert.equal(await ask(dropping('authorization', `, ${authorization}`, { authorization })), 401);
+  assert.equal(await ask(dropping('authorization', '', {}), optional as typeof access), 401);
+  assert.equal(await ask(dropping('dpop', ', x', { authorization })), 400);
+  assert.equal(await ask(dropping('x', 'y', { authorization })), undefined);
+});
+
+test('the gate throws a TypeError that names rawHeaders for a request with headers, but without raw ones', async (t) => {
+  const gate = await openGate(t);
+  const headers = { host: 'api.test', ...issuer.bearer(READER) };
+  for (const each of [open, access]) {
+    const request = { method: 'GET', url: '/orders', headers, rawHeaders: [] };
+    await assert.rejects(gate.check(request, each), {
+      name: 'TypeError',
+      message: /rawHeaders.*Fetch Request/,
+    });
+  }
+  const bare = { method: 'GET', url: '/orders', headers: {}, rawHeaders: [], httpVersion: '1.0' };
+  assert.equal((await gate.check(bare, access)).refusal?.status, 401);
+});
+
+test('the gate throws for what looks like an access, a guard, a route or a rule', async (t) => {
+  const gate = await openGate(t);
+  const lookAlikes = [
+    gate,
+    { ...open },
+    { ...access, credentials: 'unheard-of' },
+    Object.create(open),
+    new Proxy(access, {}),
+    { name: 'x', credentials: 'ignored', guards: [], admit: () => undefined },
+  ];
+  for (const each of lookAlikes as never[]) {
+    await assert.rejects(gate.check(requestWith(), each), { name: 'TypeError' });
+    assert.throws(() => get('/x', each, () => ({})), { name: 'TypeError' });
+    assert.throws(() => under('/x', each), { name: 'TypeError' });
+  }
+  const guard = scope('read:orders');
+  for (const each of [
+    { ...guard },
+    Object.create(guard),
+    new Proxy(guard, {}),
+    { name: 'x', passes: () => true },
+  ]) {
+    assert.throws(() => needs(each as never), { name: 'TypeError' });
+  }
+});
+
+test('an access and its guards cannot be changed', () => {
+  for (const value of [open, optional, authenticated, access, access.guards, scope('a')]) {
+    assert.ok(Object.isFrozen(value));
   }
 });
 
@@ -378,4 +482,40 @@ test('a caller has the expiry of the token, for connections that outlive the req
   const exp = Math.floor(Date.now() / 1000) + 120.5;
   const { caller } = await admitted(t, { exp });
   assert.equal(caller.expiresAtMillis, exp * 1000);
+});
+
+test('tells at debug which audience, issuer, URI and number of keys a refused token or proof was compared with', async (t) => {
+  const lines: string[] = [];
+  const { write } = process.stdout;
+  t.after(() => {
+    process.stdout.write = write;
+  });
+  const gate = await openGate(t, { logLevel: 'debug', dpopMode: 'ALLOWED', publicUrl: 'https://api.test' });
+  process.stdout.write = (text) => lines.push(String(text)) > 0;
+  const key = createProofKey();
+  const bound = issuer.boundToken(key, READER);
+  const dpop = createProof(key, { method: 'GET', url: 'https://other.test/eyJh' }, bound);
+  await gate.check(requestWith(...bearer({ aud: 'eyJh' })), access);
+  await gate.check(requestWith(...bearer({ iss: 'eyJh' })), access);
+  await gate.check(requestWith('Authorization', `DPoP ${bound}`, 'DPoP', dpop), access);
+  await new Promise(setImmediate);
+  process.stdout.write = write;
+  const told = lines
+    .join('')
+    .split('\n')
+    .filter((line) => line.includes('"request refused"'))
+    .map((line) => JSON.parse(line));
+  assert.deepEqual(
+    told.map(({ expectedAudience, expectedIssuer, expectedHtu }) => [
+      expectedAudience,
+      expectedIssuer,
+      expectedHtu,
+    ]),
+    [
+      [['https://api.test'], undefined, undefined],
+      [undefined, ['https://issuer.test/'], undefined],
+      [undefined, undefined, ['https://api.test/orders']],
+    ],
+  );
+  assert.doesNotMatch(lines.join(''), /eyJh/);
 });

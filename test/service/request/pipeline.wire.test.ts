@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { after, before, test } from 'node:test';
 import { refuse, unavailable } from '../../../src/verify/base/refusal.ts';
-import { anyScope, claimEquals, scope, type Guard } from '../../../src/gate/rules/guards.ts';
+import { anyScope, claimEquals, makeGuard, scope } from '../../../src/gate/rules/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
@@ -122,10 +122,8 @@ test('gives a handler the decoded parameters, and no caller on an open route', a
 
 test('passes a guard the caller, and no settings', async (t) => {
   const told: unknown[][] = [];
-  const guard: Guard = {
-    ...scope('read'),
-    passes: (...given: unknown[]) => told.push(given.map((one) => Object.keys(Object(one)).sort())) > 0,
-  };
+  const passes = (...given: unknown[]) => told.push(given.map((one) => Object.keys(Object(one)).sort())) > 0;
+  const guard = makeGuard('read', passes, scope('read').refused);
   const app = await startRoutes({ routes: [get('/guarded', needs(guard), () => ({}))] });
   t.after(() => app.stop());
   assert.equal((await app.ask('/guarded', { token: tokenWith() })).status, 200);
@@ -207,7 +205,7 @@ test('reports every problem of a table of routes at once, each with its route', 
     post('/b/', open, json(undefined, { limitBytes: 1 }), upstream),
     post('/healthz', needs(anyScope('c')), json(), nothing),
     get('/a', open, nothing),
-    { ...get('/d', open, nothing), access: scope('d') as never },
+    { ...get('/d', open, nothing) } as never,
   ];
   const rules = [get('/admin', open, nothing) as never, under('/admin', needs(scope('e')))];
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;

@@ -212,6 +212,9 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
     'application/json ;\tcharset="utf-8"',
     'application/json; charset=Utf-8; charset="UTF-8"',
     'application/json; charset= utf-8 ; xcharset=latin1',
+    'application/json; charset=utf8',
+    'application/json; charset="UTF8"',
+    'application/json; profile="utf8;charset=latin1"',
     'application/json; version=1',
     'application/json;',
     'application/json; profile="a;charset=latin1"',
@@ -268,7 +271,7 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
   for (const charset of [
     'iso-8859-1',
     'utf-16',
-    'utf8',
+    'utf88',
     'utf-8x',
     '"latin1"',
     "'utf-8'",

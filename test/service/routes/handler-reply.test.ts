@@ -380,7 +380,9 @@ test('a returned fail has the same effect as a thrown fail', () => {
 });
 
 test('a body such as a Map, an Error or a Blob throws a TypeError with one fixed message, even in a reply with its own Content-Type [docs/your-own-api.md]', () => {
-  const fault = new TypeError('a body must be a JSON object or array');
+  const fault = new TypeError(
+    'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()',
+  );
   for (const body of [
     new Error('inside'),
     new Map(),
@@ -402,7 +404,15 @@ test('a result that is null, a primitive or a function throws a TypeError, and s
 });
 
 test('a result that has no JSON form throws a TypeError', () => {
-  const message = 'a body must be a JSON object or array';
+  const message =
+    'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()';
   assert.throws(() => replyToResult({ toJSON: () => undefined }, 'GET'), { name: 'TypeError', message });
   assert.throws(() => replyToResult({ amount: 1n }, 'GET'), TypeError);
+});
+
+test('a handler of a get route that returns nothing gets an error that says what to return', () => {
+  assert.throws(() => replyToResult(undefined, 'GET'), {
+    name: 'TypeError',
+    message: /returned nothing; return an object/,
+  });
 });

@@ -401,7 +401,10 @@ test('a thrown value that throws when read becomes a 500 with a log line', async
 test('a UsageError is logged with its fixed sentence, and no other error with its message', async () => {
   for (const [path, sentence] of [
     ['/refused-field', 'set-cookie is not for a handler to set'],
-    ['/map', 'a body must be a JSON object or array'],
+    [
+      '/map',
+      'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()',
+    ],
     ['/changed', 'fail needs a status from 400 to 599'],
     ['/throws', undefined],
   ] as const) {

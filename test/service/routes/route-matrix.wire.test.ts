@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { SENTENCES } from '../../../src/verify/base/refusal.ts';
 import { parametersText } from '../../../src/gate/replies/challenge.ts';
+import { withHandler } from '../../../src/service/routes/route.ts';
 import type { Guard } from '../../../src/gate/rules/guards.ts';
 import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
@@ -121,15 +122,12 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
     let service: RunningRoutes;
 
     before(async () => {
-      const watched = routes.map((route): Route => ({
-        ...route,
-        query: undefined,
-        body: undefined,
-        handler: () => {
+      const watched = routes.map((route) =>
+        withHandler(route, () => {
           admissions.push(route);
           return { admitted: route.pattern };
-        },
-      }));
+        }),
+      );
       service = await startRoutes({
         routes: watched,
         policy: rules,

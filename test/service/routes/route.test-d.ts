@@ -87,6 +87,7 @@ const route = get('/api/x', open, takesAny);
 
 export const served: readonly Routes[] = [
   { routes: [route], rules: [under('/api', authenticated), under('/', both)] },
+  // @ts-expect-error a copy of a route is none
   { routes: [{ ...route, pattern: '/copied' }] },
   // @ts-expect-error a rule asks for a caller; an open rule would ask for nothing
   { routes: [route], rules: [under('/api', open)] },
@@ -128,7 +129,7 @@ const likeARoute = {
   handler,
 } as const;
 
-// An object with the members of a route is one.
+// @ts-expect-error nor is an object with the members of a route
 export const writtenRoute: Route = likeARoute;
 
 // @ts-expect-error a route without an access is none

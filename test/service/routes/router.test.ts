@@ -303,10 +303,17 @@ for (const [what, routes, problems] of [
     assert.deepEqual(routesProblems(routes as unknown as Routes), problems));
 }
 
-test('accepts a copy of a route', () => {
-  const route: Route = { ...routeAt('/a'), pattern: '/b' };
-  assert.deepEqual(routesProblems({ routes: [routeAt('/a'), route] }), []);
-  assert.deepEqual(routesProblems({ routes: [{ ...route, pattern: 'b' }] }), [`GET b: ${noPattern('/b')}`]);
+test('refuses a copy of a route, and an object that looks like one', () => {
+  const made = routeAt('/a');
+  const problem = 'GET /a: is not a route; make one with get, post, put, patch or del';
+  for (const route of [
+    { ...made },
+    Object.create(made),
+    new Proxy(made, {}),
+    structuredClone({ ...made, handler: null, access: null }),
+  ]) {
+    assert.deepEqual(routesProblems({ routes: [route as Route] }), [problem]);
+  }
 });
 
 test('refuses routes of any method at the paths of the service itself', () => {
@@ -410,7 +417,7 @@ test('applies the rules that were in the list at the start [H2]', () => {
 
 test('applies a rule for / to every path', () => {
   const rule = under('/', authenticated);
-  assert.deepEqual(rule, { prefix: [], access: authenticated });
+  assert.deepEqual({ ...rule }, { prefix: [], access: authenticated });
   for (const path of ['/', '/api/public', '/a', '/%7B/x/y/z', '/nowhere']) {
     assert.deepEqual(createRouter(ROUTES, [rule])(path)?.demands, [authenticated]);
   }

@@ -5,7 +5,17 @@ import { test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
 import { parseCompact } from '../../../src/verify/jws/compact.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/jws/signature.ts';
-import { CLAIMS, foreignKey, GOOD, HEADER, issue, issueRaw, rs256, signingKey, verdict } from '../token/issuer.ts';
+import {
+  CLAIMS,
+  foreignKey,
+  GOOD,
+  HEADER,
+  issue,
+  issueRaw,
+  rs256,
+  signingKey,
+  verdict,
+} from '../token/issuer.ts';
 
 const end = GOOD.lastIndexOf('.');
 const input = GOOD.slice(0, end);

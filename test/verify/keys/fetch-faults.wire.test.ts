@@ -134,25 +134,6 @@ test(
   },
 );
 
-const MAX_BYTES = 512 * 1024;
-
-/** Serves a key set of exactly this many bytes. */
-function publishBytes(bytes: number): void {
-  const keys: unknown[] = [];
-  const pad = 'x'.repeat(bytes - JSON.stringify({ keys, pad: '' }).length);
-  provider.publish({ keys, pad });
-}
-
-test('accepts a response of exactly 512 KiB', async () => {
-  publishBytes(MAX_BYTES);
-  assert.equal(JSON.stringify(await fetchKeys(sourceOf(provider))).length, MAX_BYTES);
-});
-
-test('refuses a response that is one byte larger than 512 KiB [F6]', async () => {
-  publishBytes(MAX_BYTES + 1);
-  assert.deepEqual(await reasonOf(sourceOf(provider)), ['too-large', '']);
-});
-
 test('has one deadline for discovery and key set together [F7]', BOUNDED, async () => {
   for (const place of ['discovery', 'keySet'] as const) await provider.fault(place, { delayMillis: 250 });
   assert.deepEqual(await reasonOf(sourceOf(provider), 400), ['timeout', '']);

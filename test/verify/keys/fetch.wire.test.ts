@@ -1,22 +1,22 @@
 /* Where the key set is fetched from, and how. Which responses are accepted: fetch-faults.wire.test.ts. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { gzipSync } from 'node:zlib';
+import { connectThrough } from '../../../src/options/proxy.ts';
 import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
+import { startProxy } from '../../idp/proxy.ts';
 import { startRawServer, type RawServer } from '../../idp/raw-server.ts';
-import {
-  fetchKeys,
-  reasonOf,
-  keySetOf,
-  kidsOf,
-  restore,
-  sourceAt,
-  sourceOf,
-  startServer,
-} from './fetch-fixture.ts';
+import { fetchKeys, reasonOf, keySetOf, kidsOf, restore, sourceOf, startServer } from './fetch-fixture.ts';
+
+const { version: packageVersion } = JSON.parse(
+  readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
+);
 
 let provider: Provider;
 let other: Provider;
@@ -155,14 +155,83 @@ test('opens no connection to a plain http URL [F5]', async (context) => {
   assert.equal(server.connections, 0);
 });
 
-test('asks for JSON [RFC 9110 §12.5.1]', async (context) => {
-  const requests: unknown[] = [];
-  const { domain } = await startServer(context, ({ method, headers }, response) => {
-    requests.push([method, headers.accept]);
-    response.end('{"keys":[]}');
+/** A provider that sends `body` if the request is as it wants, and otherwise what `refuse` sends. */
+type Wants = readonly [
+  what: string,
+  isWanted: (headers: IncomingHttpHeaders) => boolean,
+  refuse: (response: ServerResponse, body: string) => void,
+];
+
+const acceptsKeySets = ({ accept = '' }: IncomingHttpHeaders) =>
+  accept.split(/, */).includes('application/jwk-set+json');
+
+const WANTS: readonly Wants[] = [
+  [
+    'behind a firewall that answers 403 without User-Agent [RFC 9110 §10.1.5]',
+    (headers) => /^gatehouse\/\d+\.\d+\.\d+$/.test(headers['user-agent'] ?? ''),
+    (response) => response.writeHead(403, { 'Content-Type': 'text/html' }).end('<h1>Forbidden</h1>'),
+  ],
+  [
+    'that answers 406 unless application/jwk-set+json is accepted, like an API server of Kubernetes [RFC 9110 §12.5.1, RFC 7517 §8.5.2]',
+    (headers) => acceptsKeySets(headers) || headers.accept === undefined,
+    (response) => response.writeHead(406).end(),
+  ],
+  [
+    'that answers 406 unless application/json is accepted [RFC 9110 §12.5.1]',
+    ({ accept = '' }) => accept.split(/, */).includes('application/json'),
+    (response) => response.writeHead(406).end(),
+  ],
+  [
+    'that sends what it stored compressed unless only identity is accepted [RFC 9110 §12.5.3]',
+    (headers) => headers['accept-encoding'] === 'identity',
+    (response, body) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(body)),
+  ],
+];
+
+for (const [what, isWanted, refuse] of WANTS) {
+  test(`fetches discovery document and keys from a provider ${what}`, async (context) => {
+    const { domain } = await startServer(context, ({ headers }, response) => {
+      const document = {
+        issuer: `https://${domain}/`,
+        jwks_uri: `https://${domain}/keys`,
+        keys: [{ kid: 'a' }],
+      };
+      const body = JSON.stringify(document);
+      if (isWanted(headers)) response.end(body);
+      else refuse(response, body);
+    });
+    const source = { domain, issuer: `https://${domain}/`, jwksUri: undefined };
+    assert.deepEqual(kidsOf(await fetchKeys(source)), ['a']);
   });
-  assert.deepEqual((await fetchKeys(sourceAt(`https://${domain}/`))).keys, []);
-  assert.deepEqual(requests, [['GET', 'application/json']]);
+}
+
+test('sends the same fields for discovery and keys, at every fetch, directly and through a proxy [RFC 9110 §10.1.5, §12.5]', async (context) => {
+  const requests: unknown[] = [];
+  const { domain } = await startServer(context, ({ method, headers, url }, response) => {
+    requests.push([method, url, headers]);
+    const document = { issuer: `https://${domain}/`, jwks_uri: `https://${domain}/keys`, keys: [] };
+    response.end(JSON.stringify(document));
+  });
+  const proxy = await startProxy();
+  context.after(() => proxy.stop());
+
+  const fields = {
+    host: domain,
+    'user-agent': `gatehouse/${packageVersion}`,
+    accept: 'application/json, application/jwk-set+json',
+    'accept-encoding': 'identity',
+    connection: 'close',
+  };
+  const expected = ['/.well-known/openid-configuration', '/keys'].map((url) => ['GET', url, fields]);
+  const source = { domain, issuer: `https://${domain}/`, jwksUri: undefined };
+  for (const connect of [undefined, connectThrough(`http://127.0.0.1:${proxy.port}`)]) {
+    const fetcher = createKeyFetcher(source, connect);
+    for (const _ of ['first', 'refresh']) {
+      await fetcher();
+      assert.deepEqual(requests.splice(0), expected);
+    }
+  }
+  assert.ok(proxy.asked.every(({ headers }) => !('accept' in headers)));
 });
 
 /** The outcome of a fetch in another process with these variables and no others. */

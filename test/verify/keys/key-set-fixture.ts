@@ -1,7 +1,7 @@
 /* A key set with a provider that answers when the test says so, under a clock that the test moves. */
 import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
+import { factsOf, type Algorithm, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createLog } from '../../../src/options/log.ts';
@@ -111,19 +111,21 @@ export class KeySetFixture {
   }
 
   /** What `find` returns: the key, the refusal, or a promise of one of them. */
-  look(kid?: string): MaybePromise<VerificationKey | Refusal> {
-    return andThen(this.keys.find(kid), (found) => (found instanceof Refused ? found.refusal : found));
+  look(kid?: string, algorithm: Algorithm = 'RS256'): MaybePromise<VerificationKey | Refusal> {
+    return andThen(this.keys.find(kid, algorithm), (found) =>
+      found instanceof Refused ? found.refusal : found,
+    );
   }
 
   /** The same as a word: `found`, `waits`, or the reason of the refusal. */
-  outcome(kid?: string): string {
-    const result = this.look(kid);
+  outcome(kid?: string, algorithm?: Algorithm): string {
+    const result = this.look(kid, algorithm);
     return result instanceof Promise ? 'waits' : inOneWord(result);
   }
 
   /** The final outcome of a request for this key. */
-  async request(kid?: string): Promise<string> {
-    return inOneWord(await this.look(kid));
+  async request(kid?: string, algorithm?: Algorithm): Promise<string> {
+    return inOneWord(await this.look(kid, algorithm));
   }
 
   /** The same while the provider repeats its last answer. */

@@ -2,6 +2,7 @@
    refresh.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Algorithm } from '../../../src/verify/keys/jwk.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { atOnce } from '../../support/clock.ts';
 import { unlessRefused } from '../../support/refused.ts';
@@ -20,7 +21,7 @@ const kids = (count: number) => Array.from({ length: count }, (_, index) => jwk(
 
 const unusable = (kid: string) => jwk(kid, { use: 'enc' });
 
-const find = ({ keys }: KeySetFixture, kid?: string) => unlessRefused(atOnce(keys.find(kid)));
+const find = ({ keys }: KeySetFixture, kid?: string) => unlessRefused(atOnce(keys.find(kid, 'RS256')));
 
 test('finds the key that kid names', async () => {
   const fixture = await holding(jwk('a', {}, 0x11), jwk('b', {}, 0x33));
@@ -271,12 +272,13 @@ test('names the issuer in every log line', async () => {
 test('names the issuer in every refusal', async () => {
   const fixture = await holding(jwk('a'), jwk('b', {}, 0x33));
 
-  const told = (kid?: string) => {
+  const told = (kid?: string, algorithm: Algorithm = 'RS256') => {
     try {
-      return unlessRefused(atOnce(fixture.keys.find(kid)));
+      return unlessRefused(atOnce(fixture.keys.find(kid, algorithm)));
     } catch (failure) {
       if (!(failure instanceof Refused)) throw failure;
-      return [failure.refusal.reason, failure.found];
+      const { expected: _, ...found } = failure.found;
+      return [failure.refusal.reason, found];
     }
   };
 
@@ -286,6 +288,7 @@ test('names the issuer in every refusal', async () => {
   await fixture.response(jwk('a'));
   assert.equal(await unknown, 'key-unknown');
   assert.deepEqual(told('c'), ['key-unknown', whose]);
+  assert.deepEqual(told('a', 'ES256'), ['algorithm-refused', { ...whose, kid: 'a' }]);
   await fixture.fail();
   assert.deepEqual(told('c'), ['keys-unavailable', whose]);
   fixture.clock.advance(5 * SECOND);

@@ -145,6 +145,22 @@ test('answers 503 after an idle time when the fetch that a request waited for fa
   assert.equal(await request, 'keys-unavailable');
 });
 
+test('fetches for a kid with an algorithm that no key has, at most once in 5 seconds, and answers 503 only if the fetch failed [RFC 7517 §4.5]', async () => {
+  const fixture = await aged();
+  const first = fixture.request('a', 'ES256');
+  await fixture.response(jwk('a'));
+  assert.equal(await first, 'algorithm-refused');
+  assert.equal(fixture.outcome('a', 'ES256'), 'algorithm-refused');
+  assert.equal(fixture.outcome('b'), 'key-unknown');
+  assert.equal(fixture.fetches, 2);
+
+  fixture.clock.advance(5 * SECOND);
+  const second = fixture.request('a', 'ES256');
+  await fixture.fail();
+  assert.equal(await second, 'keys-unavailable');
+  assert.equal(fixture.outcome('a', 'RS256'), 'found');
+});
+
 test('fetches for an unknown kid at once after the fetch of the first keys [RFC 7517 §4.5]', async () => {
   const fixture = new KeySetFixture();
   const first = fixture.request('a');

@@ -340,7 +340,20 @@ const URIS: [what: string, fields: readonly string[], rules: UriOptions, uri: st
     { publicUrl: undefined, trustProxy: true },
     'http://outer.test/a%2Fb',
   ],
+  ...(['ws', 'WS', 'https, ws'] as const).map((scheme) => upgrade(scheme, 'http')),
+  ...(['wss', 'WSS', 'http,wss'] as const).map((scheme) => upgrade(scheme, 'https')),
 ];
+
+/** Some proxies name the scheme of an upgrade so. */
+function upgrade(scheme: string, as: string): (typeof URIS)[number] {
+  const fields = ['Host', 'inner.test', 'X-Forwarded-Proto', scheme, 'X-Forwarded-Host', 'outer.test'];
+  return [
+    `the forwarded scheme ${scheme}`,
+    fields,
+    { publicUrl: undefined, trustProxy: true },
+    `${as}://outer.test/a%2Fb`,
+  ];
+}
 
 for (const [what, fields, options, uri] of URIS) {
   test(`builds the URI of a request from ${what} [RFC 9449 §4.3(9)]`, () => {
@@ -348,7 +361,16 @@ for (const [what, fields, options, uri] of URIS) {
   });
 }
 
-for (const scheme of ['ftp', 'httpsx', 'xhttp', 'https:', 'https://evil.test/?', 'http\thttps', 'ws']) {
+for (const scheme of [
+  'ftp',
+  'httpsx',
+  'xhttp',
+  'https:',
+  'https://evil.test/?',
+  'http\thttps',
+  'wsss',
+  'xws',
+]) {
   test(`refuses the forwarded scheme ${JSON.stringify(scheme)} under TRUST_PROXY`, () => {
     const fields = ['Host', 'inner.test', 'X-Forwarded-Proto', scheme];
     assert.throws(

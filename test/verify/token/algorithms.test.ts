@@ -116,6 +116,9 @@ async function open(algorithms: readonly Algorithm[], jwks: readonly object[]) {
   await keys.refresh();
   const verify = createTokenVerifier([{ ...RULES, algorithms, keys }], clock, 10);
   return {
+    publish: (others: readonly object[]) => {
+      published = others;
+    },
     change: (others: readonly object[]) => {
       published = others;
       return keys.refresh();
@@ -314,6 +317,80 @@ describe('a token', () => {
       await verdictOf(tokenOf({ alg: 'PS256', kid: 'one' }, signAs('PS256', PAIRS.RS256!.privateKey))),
       'a',
     );
+  });
+});
+
+/** Keys of two algorithms under one `kid`: of two types, of two curves, and one RSA key or two. */
+const SHARED: readonly (readonly [string, Algorithm, Algorithm, object?])[] = [
+  ['an RSA key and an EC key', 'RS256', 'ES256'],
+  ['an RSA key for RS256 and another for PS256', 'RS256', 'PS256'],
+  ['one RSA key, once for RS256 and once for PS256', 'RS256', 'PS256', jwkOf('RS256')],
+  ['two EC keys', 'ES256', 'ES384'],
+  ['an EC key and an Ed25519 key', 'ES512', 'EdDSA'],
+];
+
+describe('a kid that keys of two algorithms share', () => {
+  for (const [what, one, other, key = jwkOf(other)] of SHARED) {
+    const jwks = [jwkOf(one, { kid: 'one' }), { ...key, kid: 'one', alg: other }];
+    const secret = key === SHARED[2]?.[3] ? PAIRS[one] : PAIRS[other];
+    const tokens = [
+      tokenOf({ alg: one, kid: 'one' }, signAs(one)),
+      tokenOf({ alg: other, kid: 'one' }, signAs(other, secret?.privateKey)),
+    ];
+
+    test(`names the key of the token's algorithm, the first time and again: ${what} [RFC 7517 §4.5]`, async () => {
+      for (const published of [jwks, jwks.toReversed()]) {
+        const { verdictOf } = await open([one, other], published);
+        for (const token of [...tokens, ...tokens, ...tokens]) assert.equal(await verdictOf(token), 'a');
+      }
+    });
+
+    test(`names no key for another algorithm of the list: ${what} [RFC 8725 §3.1]`, async () => {
+      const { verdictOf } = await open(ALL, jwks);
+      for (const alg of ALL.filter((name) => name !== one && name !== other)) {
+        const token = tokenOf({ alg, kid: 'one' }, signAs(alg));
+        assert.equal(await verdictOf(token), 'algorithm-refused', alg);
+      }
+    });
+
+    test(`names a key by the list of the issuer alone: ${what} [RFC 8725 §3.1]`, async () => {
+      const { verdictOf } = await open([one], jwks);
+      assert.deepEqual(await Promise.all(tokens.map(verdictOf)), ['a', 'algorithm-refused']);
+    });
+
+    test(`does not stand in for a missing kid: ${what} [RFC 7515 §4.1.4]`, async () => {
+      const { verdictOf } = await open([one, other], jwks);
+      for (const alg of [one, other]) {
+        assert.equal(await verdictOf(tokenOf({ alg }, signAs(alg))), 'key-unknown');
+      }
+    });
+
+    test(`names no more the key that was withdrawn, even for a token that was accepted before: ${what} [RFC 7517 §4.5]`, async () => {
+      const { verdictOf, change } = await open([one, other], jwks);
+      for (const token of [...tokens, ...tokens]) assert.equal(await verdictOf(token), 'a');
+      await change([jwks[1]!]);
+      assert.deepEqual(await Promise.all(tokens.map(verdictOf)), ['algorithm-refused', 'a']);
+    });
+  }
+
+  test('names a key that is published beside another one on first sight [docs/keys.md]', async () => {
+    const { verdictOf, publish } = await open(ALL, [jwkOf('RS256', { kid: 'one' })]);
+    publish([jwkOf('RS256', { kid: 'one' }), jwkOf('ES256', { kid: 'one' })]);
+    assert.equal(await verdictOf(tokenOf({ alg: 'ES256', kid: 'one' }, signAs('ES256'))), 'a');
+  });
+
+  test('names neither of two keys of one algorithm, and still the key of another [RFC 7517 §4.5]', async () => {
+    const second = jwkOf('PS256', { kid: 'one', alg: 'RS256' });
+    const { verdictOf } = await open(ALL, [
+      jwkOf('RS256', { kid: 'one' }),
+      second,
+      jwkOf('ES256', { kid: 'one' }),
+    ]);
+    for (const key of [PAIRS.RS256, PAIRS.PS256]) {
+      const token = tokenOf({ alg: 'RS256', kid: 'one' }, signAs('RS256', key?.privateKey));
+      assert.equal(await verdictOf(token), 'key-unknown');
+    }
+    assert.equal(await verdictOf(tokenOf({ alg: 'ES256', kid: 'one' }, signAs('ES256'))), 'a');
   });
 });
 
