@@ -81,7 +81,7 @@ export const BASIC_SETTINGS = {
   applicationName: derived('', 'application.name', text, ({ springApplicationName }) =>
     String(springApplicationName),
   ),
-  dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', dpopMode, 'DISABLED'),
+  dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', dpopMode, 'ALLOWED'),
   dpopIatOffsetSeconds: setting(
     'IDP_DPOP_IAT_OFFSET_SECONDS',
     'idp.dpopIatOffsetSeconds',

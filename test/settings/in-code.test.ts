@@ -78,10 +78,13 @@ test('reads settings in code that are getters of a class, or inherited [H2]', ()
   assert.equal(checkSettings(Object.create(new Own())).issuers.idp?.domain, 'idp.test');
 });
 
+const OFF = { ...GIVEN, dpopMode: 'DISABLED' } as const;
+
 test('reads the options of a gate from code, even inherited ones, and refuses misspelled ones [H2]', async () => {
   class Own {
     readonly domain = 'idp.test';
     readonly audience = 'https://api.test';
+    readonly dpopMode = 'DISABLED';
 
     get dpopReplayStore() {
       return 'redis://store.test';
@@ -90,9 +93,9 @@ test('reads the options of a gate from code, even inherited ones, and refuses mi
 
   const unused = 'dpopReplayStore (in code): has no use while the DPoP mode is DISABLED;';
   for (const [given, problem] of [
-    [{ ...GIVEN, dpopReplayStore: 'redis://store.test' }, unused],
+    [{ ...OFF, dpopReplayStore: 'redis://store.test' }, unused],
     [new Own(), unused],
-    [Object.defineProperty({ ...GIVEN }, 'dpopReplayStore', { value: 'redis://store.test' }), unused],
+    [Object.defineProperty({ ...OFF }, 'dpopReplayStore', { value: 'redis://store.test' }), unused],
     [new Proxy({}, { get: (_, name) => Reflect.get(new Own(), name) }), unused],
     [{ ...GIVEN, metricsPort: -1 }, 'metricsPort (in code): must be a whole number from 0 to 65535'],
     [{ ...GIVEN, corsAllowedOrigin: [] }, 'corsAllowedOrigin (in code): is not a setting; correct or remove'],
@@ -114,7 +117,7 @@ test('names settings in code as the caller wrote them, even missing, misspelled 
     [{ ...GIVEN, dpopmode: 'REQUIRED' }, 'dpopmode (in code): is not a setting; write dpopMode or'],
     [{ ...GIVEN, accesslog: true }, 'accesslog (in code): is not a setting; write accessLog or'],
     [{ ...GIVEN, resourceName: 'x' }, 'resourceUrl (in code): is required by the scopes, name and'],
-    [{ ...GIVEN, dpopReplayStore: 'redis://a' }, 'dpopReplayStore (in code): has no use while the DPoP mode'],
+    [{ ...OFF, dpopReplayStore: 'redis://a' }, 'dpopReplayStore (in code): has no use while the DPoP mode'],
     [{ ...GIVEN, issuers: { other: { domain: 'x' } } }, 'issuers.other.audience (in code): the audience is'],
     [
       { ...GIVEN, issuers: { idp: { tokentype: 'any' } } },

@@ -275,12 +275,12 @@ test('prefers application.name to spring.application.name, in either order, and 
   }
 });
 
-test('loads, without a profile, the settings of the service with the defaults of profile B', () => {
+test('loads, without a profile, the settings of the service with the defaults of profile B but for DPoP', () => {
   const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
   const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
   const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
-  // Without routes there are no methods to allow.
-  assert.deepEqual(settings, { ...expected, corsAllowedMethods: [] });
+  // Without routes there are no methods to allow. Only profile B accepts bound tokens without their proof.
+  assert.deepEqual(settings, { ...expected, corsAllowedMethods: [], dpopMode: 'ALLOWED' });
   assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
 });
 
