@@ -1,7 +1,6 @@
 // The entry point `gatehouse-http`: services and gates.
 export { ConfigurationError } from './settings/configuration-error.ts';
-export { loadSettings, type Loaded } from './settings/load-settings.ts';
-export type { GivenSettings, Settings } from './settings/service-settings.ts';
+export { loadSettings } from './settings/load-settings.ts';
 export { open, optional, authenticated, needs, type Access } from './gate/rules/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/rules/guards.ts';
 export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
@@ -30,7 +29,9 @@ export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';
 export type { Admission, Authorization, RefusalReply, Verdict } from './gate/foreign/gate.ts';
 export type { FetchRequest, GateRequest } from './gate/foreign/request.ts';
-export type { CreateOptions } from './process/compose.ts';
-export { createGate, type Gate } from './process/gate.ts';
-export { createService, type Service } from './process/service.ts';
+export type { GateOptions } from './gate/options.ts';
+export type { IssuerOptions } from './verify/options.ts';
+export type { ServiceOptions } from './service/options.ts';
+export { createGate, type Gate } from './gate/create-gate.ts';
+export { createService, type Service } from './service/create-service.ts';
 export { runForwardAuth, runService } from './process/run.ts';

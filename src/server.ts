@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 // The program: a service with profile A or B.
-import { loadProfileSettings } from './profiles/settings.ts';
-import { routesOf } from './profiles/routes.ts';
 import { runWith } from './process/run.ts';
+import { routesOf } from './profiles/routes.ts';
+import { PROFILE_SETTINGS } from './profiles/settings.ts';
+import { OWN_ROUTES } from './service/create-service.ts';
 
-runWith((...sources) => {
-  const loaded = loadProfileSettings(...sources);
-  return { loaded, routes: routesOf(loaded.settings), name: loaded.settings.profile };
+void runWith({
+  table: PROFILE_SETTINGS,
+  routesFor: routesOf,
+  kindFor: ({ profile = 'B' }) => ({ ...OWN_ROUTES, name: profile }),
 });

@@ -6,6 +6,7 @@ import {
   printable,
   printableSetting,
   type Count,
+  type Fields,
   type Log,
   type Printable,
   type RequestReason,
@@ -16,8 +17,8 @@ import { traceparentOf } from './traceparent.ts';
 
 const SUMMARY_MILLIS = 60_000;
 
-interface Meter {
-  readonly count: Count;
+/** Counts requests. */
+export interface Meter {
   requestBegan(): void;
   /** No `method` if the bytes were not a request. */
   requestEnded(
@@ -28,16 +29,29 @@ interface Meter {
   ): void;
 }
 
-export interface Dependencies {
+/** Without `log`, nothing is logged or summarized. */
+export interface ObserverOptions {
   readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics?: Meter | undefined;
+  readonly log: Log | undefined;
+  readonly isAccessLogged: boolean;
+  readonly count: Count | undefined;
+  readonly meter: Meter | undefined;
 }
 
-export type Observer = ReturnType<typeof createObserver>;
+export interface Observer {
+  /** Whether requests that are not refused are observed too. */
+  readonly isWatching: boolean;
+  /** Returns the time, or 0 when nobody reads it. */
+  readonly startTiming: () => number;
+  /** `status` is `null` when the client got no response. */
+  readonly observe: (arrival: Arrival, record: RequestRecord, status: number | null) => void;
+  /** Logs the summary of the period so far. */
+  readonly summarize: () => void;
+}
 
-export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
-  const isWatching = accessLog || metrics !== undefined;
+export function createObserver(options: ObserverOptions): Observer {
+  const { clock, log, isAccessLogged, meter } = options;
+  const isWatching = isAccessLogged || meter !== undefined;
   const counts = new Map<string, number>();
   let period: { since: number; cancel: () => void } | undefined;
 
@@ -45,7 +59,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
     if (period === undefined) return;
 
     const seconds = Math.round((clock.monotonic() - period.since) / 1000);
-    log('requests refused', { seconds, ...Object.fromEntries(counts) });
+    log?.('requests refused', { seconds, ...Object.fromEntries(counts) });
 
     period.cancel();
     period = undefined;
@@ -53,50 +67,47 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   function count(reason: RequestReason) {
+    options.count?.('refusal', reason);
+    if (log === undefined) return;
+
     period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
     for (const name of ['total', reason]) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
     }
-    metrics?.count('refusal', reason);
   }
 
-  /** `status` is `null` when the client got no response. */
   function observe(arrival: Arrival, record: RequestRecord, status: number | null) {
     const { request, arrivedAtMillis } = arrival;
+    const { reason, route } = record;
     const method = methodOf(request, record);
     const millis = clock.monotonic() - arrivedAtMillis;
-    metrics?.requestEnded(method, record.route?.pattern, status, millis / 1000);
+    meter?.requestEnded(method, route?.pattern, status, millis / 1000);
 
-    if (record.reason === undefined && (!accessLog || isOfProbe(request, record))) return;
+    const isProbe = isOfProbe(request, record);
+    const isCounted = reason !== undefined && reason !== 'bug' && reason !== 'handler';
+    if (isCounted && !isProbe) count(reason);
+    if (log === undefined || (reason === undefined && (!isAccessLogged || isProbe))) return;
 
     const fields = logFieldsOf(request, record, method, status, isWatching ? millis : undefined);
-    writeLines(request, record, fields);
+    if (isAccessLogged) log('request', fields);
+    writeRefusal(log, record, fields);
   }
 
-  function writeLines(request: RawRequest, record: RequestRecord, fields: ReturnType<typeof logFieldsOf>) {
-    const { route, reason, error } = record;
-    if (accessLog) log('request', fields);
-    if (reason === undefined) return;
-
-    if (reason === 'bug') {
-      return log('request failed', {
-        ...fields,
-        method: route && printable(route.method),
-        ...describeBug(error),
-      });
-    }
-
-    log('request refused', { ...fields, ...expectedIn(record) });
-    if (reason !== 'handler' && !isOfProbe(request, record)) count(reason);
-  }
-
-  /** Returns the time, or 0 when nobody reads it. */
   function startTiming() {
-    metrics?.requestBegan();
+    meter?.requestBegan();
     return isWatching ? clock.monotonic() : 0;
   }
 
   return { isWatching, startTiming, observe, summarize };
+}
+
+function writeRefusal(log: Log, record: RequestRecord, fields: Fields) {
+  const { reason, route, error } = record;
+  if (reason === undefined) return;
+  if (reason !== 'bug') return log('request refused', { ...fields, ...expectedIn(record) });
+
+  const method = route && printable(route.method);
+  log('request failed', { ...fields, method, ...describeBug(error) });
 }
 
 /** RFC 9110 §9.1, RFC 5789 */

@@ -1,44 +1,101 @@
 // Cross-origin requests (Fetch standard §3.2). Promises: only a listed origin gets permission; `*` and `null`
 // never do. Refuses nothing: tells browsers who may read responses.
-import type { CrossOrigin } from '../gate/replies/refusal-replies.ts';
-import type { Early } from '../gate/record.ts';
+import {
+  boolean,
+  listOf,
+  option,
+  readOptions,
+  required,
+  textMatching,
+  type TableOf,
+  type ValuesOf,
+} from '../verify/base/option.ts';
+import { Part } from '../verify/base/part.ts';
+import type { Cors, CorsContext, CorsPart } from '../gate/options.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
-import type { DpopMode } from '../verify/credentials.ts';
 import { fieldValues } from '../verify/request/fields.ts';
 import { isPreflight } from './preflight.ts';
 
-interface CorsOptions {
-  readonly dpopMode: DpopMode;
-  readonly corsAllowedOrigins: readonly string[];
-  readonly corsAllowCredentials: boolean;
-  readonly corsAllowedMethods: readonly string[];
-  readonly corsAllowedHeaders: readonly string[];
-  readonly corsExposedHeaders: readonly string[];
+export interface CorsOptions {
+  /** Exact origins; `*` stands for the first of three or more labels. */
+  readonly origins: readonly string[];
+  /** Whether browsers may send and read with credentials. Default: `true`. */
+  readonly credentials?: boolean | undefined;
+  /** Default: those of the routes. */
+  readonly methods?: readonly string[] | undefined;
+  /** Fields that requests may have beside `Authorization`, `Content-Type` and `DPoP`. */
+  readonly headers?: readonly string[] | undefined;
+  /** Fields that pages may read beside `WWW-Authenticate` and `DPoP-Nonce`. */
+  readonly exposedHeaders?: readonly string[] | undefined;
 }
 
 const NONE: readonly string[] = [];
 
+/**
+ * An origin, spelled exactly as browsers and the web views of apps send it (RFC 6454 §6.2). Stricter: no `file`, whose
+ * origin is shared by every file. A `*` stands for one label; at least two others follow it.
+ */
+const origin = textMatching(
+  /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:\*\.(?=[^.]+\.[^.]))?[^*/]+$/,
+  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no final "/", ' +
+    'no "*" but for the first of three or more labels',
+  isOrigin,
+);
+
+function isOrigin(value: string) {
+  const example = value.replace('*', 'any');
+  if (!URL.canParse(example)) return false;
+  if (/^(?:https?|wss?|ftp):/.test(value)) return new URL(example).origin === example;
+
+  return /^[a-z0-9+.-]+:\/\/[a-z0-9._~-]+(?::[1-9]\d*)?$/.test(example);
+}
+
+/** RFC 9110 §9.1. */
+const methodName = textMatching(/^[A-Z]+$/, 'must be a method name in upper case');
+
+/** RFC 9110 §5.1. Stricter: not `*`, which would mean every field. */
+const fieldName = textMatching(
+  /^[\w!#$%&'+.^`|~-]+$/,
+  'must be the name of a header field; list each, without "*"',
+);
+
+export const CORS_OPTIONS = {
+  origins: required(option(listOf(origin), NONE), 'are missing; list those whose pages may read responses'),
+  credentials: option(boolean, true),
+  methods: option(listOf(methodName), NONE),
+  headers: option(listOf(fieldName), NONE),
+  exposedHeaders: option(listOf(fieldName), NONE),
+} satisfies TableOf<CorsOptions>;
+
+type CorsValues = ValuesOf<typeof CORS_OPTIONS>;
+
+/**
+ * Lets pages of these origins read responses: for the option `cors`. Throws a `TypeError` for an option that is wrong.
+ *
+ * @example createService({ routes }, { domain, audience, cors: cors({ origins: ['https://app.example.com'] }) });
+ */
+export function cors(options: CorsOptions): CorsPart {
+  const values = readOptions(options, CORS_OPTIONS, 'cors');
+  return Part.make('cors', (context: CorsContext) => createCors(values, context));
+}
+
 /** RFC 6454 §6.2, RFC 1035 §2.3.1: up to 63 letters, digits, hyphens; some hosts have underscores. */
 const FIRST_LABEL = /^([a-z][a-z0-9+.-]*:\/\/)[a-z0-9_-]{1,63}\./;
 
-type Routes = readonly Readonly<{ method: string }>[];
-
-/** Preflights allow the methods of the routes, unless a setting says which. */
-export function createCors(
-  options: CorsOptions,
-  routes: Routes = [],
-): CrossOrigin & { readonly preflight: Early } {
-  const { corsAllowedOrigins: origins, corsAllowedMethods: given } = options;
-  const ofRoutes = new Set(routes.map(({ method }) => method));
-  const methods = given.length > 0 ? given : [...ofRoutes];
-  const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, methods, options)]));
+/** Preflights allow the methods of the routes, unless an option says which. */
+export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }: CorsContext): Cors {
+  const { origins, methods: given } = options;
+  const isBearerOnly = dpopMode === 'DISABLED';
+  const methods = given.length > 0 ? given : ofRoutes;
+  const makePermission = (origin: string) => permissionOf(origin, methods, options, isBearerOnly);
+  const permissions = new Map(origins.map((origin) => [origin, makePermission(origin)]));
 
   /** Exactly one label in place of `*`. */
   function permissionFor(origin: string) {
     const isLabel = FIRST_LABEL.test(origin);
     const pattern = isLabel ? origin.replace(FIRST_LABEL, '$1*.') : '';
     const listed = origin.includes('*') ? undefined : permissions.get(origin);
-    return listed ?? (permissions.has(pattern) ? permissionOf(origin, methods, options) : undefined);
+    return listed ?? (permissions.has(pattern) ? makePermission(origin) : undefined);
   }
 
   return {
@@ -55,14 +112,18 @@ export function createCors(
   };
 }
 
-function permissionOf(origin: string, methods: readonly string[], options: CorsOptions) {
+function permissionOf(
+  origin: string,
+  methods: readonly string[],
+  options: CorsValues,
+  isBearerOnly: boolean,
+) {
   const permission = ['Access-Control-Allow-Origin', origin];
-  if (options.corsAllowCredentials) permission.push('Access-Control-Allow-Credentials', 'true');
-  const isBearerOnly = options.dpopMode === 'DISABLED';
+  if (options.credentials) permission.push('Access-Control-Allow-Credentials', 'true');
   const nonce = isBearerOnly ? [] : ['DPoP-Nonce'];
   const proof = isBearerOnly ? [] : ['DPoP'];
-  const exposed = ['WWW-Authenticate', ...nonce, ...options.corsExposedHeaders];
-  const allowed = ['Authorization', 'Content-Type', ...proof, ...options.corsAllowedHeaders];
+  const exposed = ['WWW-Authenticate', ...nonce, ...options.exposedHeaders];
+  const allowed = ['Authorization', 'Content-Type', ...proof, ...options.headers];
 
   return {
     forReading: [...permission, 'Access-Control-Expose-Headers', exposed.join(', ')],

@@ -1,6 +1,6 @@
-// The clocks of this process, and the log as JSON lines on its standard output. Promises: a reader that
+// The log as JSON lines on standard output. Promises: a reader that
 // stalls or leaves loses lines, but blocks nothing and costs no more than a megabyte.
-import type { Clock } from '../verify/base/clock.ts';
+import { systemClock } from '../verify/base/clock.ts';
 import {
   LEVELS,
   LOG_LEVELS,
@@ -9,16 +9,33 @@ import {
   type LogEvent,
   type LogLevel,
 } from '../verify/base/events.ts';
+import { boolean, oneOf, option, readOptions, type TableOf } from '../verify/base/option.ts';
+import { Part } from '../verify/base/part.ts';
+import type { LogPart } from '../gate/options.ts';
 
-export const clock: Clock = {
-  now: () => Date.now(),
-  monotonic: () => performance.now(),
+/** What the log has, beside errors of the start. */
+export interface LogOptions {
+  /** `silent`, `error`, `warn`, `info` (the default) or `debug`; each includes those before it. */
+  readonly level?: LogLevel | undefined;
+  /** Whether each request has a line. Default: `false`. */
+  readonly access?: boolean | undefined;
+}
 
-  after(millis, action) {
-    const timer = setTimeout(action, millis).unref();
-    return () => clearTimeout(timer);
-  },
-};
+export const LOG_OPTIONS = {
+  level: option(oneOf(...LOG_LEVELS), 'info'),
+  access: option(boolean, false),
+} satisfies TableOf<LogOptions>;
+
+/**
+ * Makes a log of JSON lines on standard output, for the option `log` of any number of gates and services. Throws a
+ * `TypeError` for an option that is wrong.
+ *
+ * @example const gate = createGate({ domain, audience, log: jsonLog({ level: 'debug' }) });
+ */
+export function jsonLog(options: LogOptions = {}): LogPart {
+  const { level, access } = readOptions(options, LOG_OPTIONS, 'log');
+  return Part.make('log', { log: createProcessLog(level), isAccessLogged: access }, true);
+}
 
 /** About 7,000 lines. Further ones are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
@@ -69,10 +86,10 @@ function writeLater(line: string) {
 
 const ignore = () => {};
 
-export function createProcessLog(leastLevel: LogLevel) {
+function createProcessLog(leastLevel: LogLevel) {
   const { stdout } = process;
   // EPIPE must not end the service. `off` first: several logs share one listener.
   stdout.off('error', ignore).on('error', ignore);
   process.off('exit', writeLines).on('exit', writeLines);
-  return createLog(leastLevel, writeLater, clock.now, () => stdout.writableLength + unwritten.length);
+  return createLog(leastLevel, writeLater, systemClock.now, () => stdout.writableLength + unwritten.length);
 }

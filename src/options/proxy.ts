@@ -2,14 +2,30 @@
 // TLS inside the tunnel. Promises: no byte of the proxy counts as the provider's.
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
+import { isDecodable, requireGood, textMatching, type Rule } from '../verify/base/option.ts';
+import { Part } from '../verify/base/part.ts';
+import type { ConnectPart } from '../verify/options.ts';
 import type { Connect, Limits } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 
-/** `proxy` is `http://[user[:password]@]host[:port]`. */
-export const connectThrough =
-  (proxy: string): Connect =>
-  (address, limits) =>
-    createTunnel(proxy, address, limits);
+/** Refuses backslashes, which URL reads as slashes. */
+export const proxyUrl: Rule<string> = textMatching(
+  /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
+  'must be http://[user[:password]@]host[:port], with special characters as %XX',
+  isDecodable,
+);
+
+/**
+ * Makes the way to the provider through a forward proxy, for the option `connect`. `url` is
+ * `http://[user[:password]@]host[:port]`. Throws a `TypeError` for another.
+ *
+ * @example const gate = createGate({ domain, audience, connect: throughProxy('http://proxy.internal:3128') });
+ */
+export function throughProxy(url: string): ConnectPart {
+  requireGood('throughProxy', proxyUrl, url);
+  const connect: Connect = (address, limits) => createTunnel(url, address, limits);
+  return Part.make('connect', connect);
+}
 
 /** Rejects with `FetchError`. */
 function createTunnel(proxy: string, { hostname, port }: URL, { signal, bytes }: Limits): Promise<Socket> {

@@ -5,7 +5,10 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Clock } from '../verify/base/clock.ts';
 import { printable, type Log } from '../verify/base/events.ts';
-import { hashProof, type ReplayStore, type ReplayVerdict } from '../verify/dpop/replay.ts';
+import { isDecodable, requireGood, textMatching, type Rule } from '../verify/base/option.ts';
+import { Part } from '../verify/base/part.ts';
+import type { ReplayStorePart } from '../verify/options.ts';
+import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../verify/dpop/replay.ts';
 
 const GREETING_MILLIS = 2_000;
 const REPLY_MILLIS = 1_000;
@@ -13,8 +16,6 @@ const MIN_PAUSE_MILLIS = 50;
 const MAX_PAUSE_MILLIS = 2_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
 const MAX_WAITING = 10_000;
-/** Another replica's clock may be this far behind. */
-const SPARE_SECONDS = 60;
 
 const VERDICTS = new Map<string, ReplayVerdict>([
   ['+OK', 'new'],
@@ -31,6 +32,23 @@ const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 type Settle = (reply: string) => boolean;
 
 type Command = Readonly<{ sentAt: number; settle: Settle }>;
+
+export const storeUrl: Rule<string> = textMatching(
+  /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
+  'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX',
+  isDecodable,
+);
+
+/**
+ * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a connection of
+ * its own. Throws a `TypeError` for anything but `redis://[[user]:password@]host[:port][/database]` or `rediss://`.
+ *
+ * @example const gate = createGate({ domain, audience, replayStore: redisReplayStore('redis://store.internal') });
+ */
+export function redisReplayStore(url: string): ReplayStorePart {
+  requireGood('redisReplayStore', storeUrl, url);
+  return Part.make('replayStore', (clock: Clock, log: Log) => createSharedReplayStore(url, clock, log), true);
+}
 
 /**
  * Connects at once to `redis://[[user]:password@]host[:port][/db]`, or `rediss://` for TLS, and again
@@ -52,9 +70,15 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
   let received: string;
   let reasonOfEnd: string;
 
+  let tellOutcome = () => {};
+  const firstOutcome = new Promise<void>((resolve) => {
+    tellOutcome = resolve;
+  });
+
   const logChange: Log = (event, fields) => {
     if (event !== lastLogged) log(event, fields);
     lastLogged = event;
+    tellOutcome();
   };
 
   const giveUp = () => end('timeout');
@@ -146,8 +170,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
       if (state !== 'ready' || waiting.length === MAX_WAITING) return 'unavailable';
 
       const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
-      // Relative, since the server's clock may be ahead.
-      const seconds = Math.max(1, Math.ceil(expiresAtSeconds - nowSeconds) + 1) + SPARE_SECONDS;
+      const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
       return new Promise((resolve) => {
         send(['SET', key, '1', 'NX', 'EX', String(seconds)], (reply) => {
           const verdict = VERDICTS.get(reply);
@@ -166,6 +189,7 @@ export function createSharedReplayStore(address: string, clock: Clock, log: Log)
     },
 
     state: () => ({ isUp: state === 'ready' }),
+    firstOutcome: () => firstOutcome,
 
     close() {
       state = 'closed';

@@ -1,12 +1,26 @@
 // The document that tells clients where to get a token (RFC 9728). Promises: everyone gets the same bytes,
 // without a token.
-import { printableSetting, type Log } from '../verify/base/events.ts';
+import { printableSetting } from '../verify/base/events.ts';
+import {
+  listOf,
+  option,
+  optional,
+  readOptions,
+  required,
+  text,
+  textMatching,
+  type Rule,
+  type TableOf,
+  type ValuesOf,
+} from '../verify/base/option.ts';
+import { Part } from '../verify/base/part.ts';
+import { httpsUrl, publicUrl } from '../verify/options.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
 import { onceForEach } from '../gate/replies/challenge.ts';
 import { turnAway, type Early } from '../gate/record.ts';
 import type { NameScopes } from '../gate/replies/refusal-replies.ts';
-import type { DpopMode } from '../verify/credentials.ts';
+import { WRONG_RESOURCE, type MetadataPart, type Resource } from '../gate/options.ts';
 import { isPreflight } from './preflight.ts';
 
 const METHODS = ['GET', 'HEAD'];
@@ -15,13 +29,54 @@ const METHODS = ['GET', 'HEAD'];
 const READABLE = { crossOrigin: ['Access-Control-Allow-Origin', '*'] };
 
 export interface ResourceOptions {
-  readonly dpopMode: DpopMode;
-  readonly dpopAlgorithms: readonly string[];
-  readonly issuers: Readonly<Record<string, Readonly<{ issuer: string; audience: readonly string[] }>>>;
-  readonly resourceUrl?: string | undefined;
-  readonly resourceScopes: readonly string[] | undefined;
-  readonly resourceName: string | undefined;
-  readonly resourceDocumentation: string | undefined;
+  /** The identifier of the resource, as clients see it. */
+  readonly url: string;
+  /** Those that clients may ask for. */
+  readonly scopes?: readonly string[] | undefined;
+  /** For people. */
+  readonly name?: string | undefined;
+  /** An `https:` URL for developers. */
+  readonly documentation?: string | undefined;
+}
+
+/**
+ * The identifier of a protected resource (RFC 9728 §1.2). Names under `localhost` are loopback (RFC 6761
+ * §6.3). Stricter: no slash at the end of a path (RFC 9728 §3.1): clients differ in what they then request.
+ */
+const RESOURCE =
+  /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
+
+const resourceUrl: Rule<string> = (value) =>
+  publicUrl(value) ?? (RESOURCE.test(new URL(String(value)).href) ? undefined : WRONG_RESOURCE);
+
+/** A scope-token (RFC 6749 §3.3), neither `openid` nor `offline_access`. */
+const resourceScope = textMatching(
+  /^(?!(openid|offline_access)$)[\x21\x23-\x5b\x5d-\x7e]+$/,
+  'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',
+);
+
+export const RESOURCE_OPTIONS = {
+  url: required(option(resourceUrl, ''), 'is missing; write the identifier of the resource'),
+  scopes: optional(listOf(resourceScope)),
+  name: optional(text),
+  documentation: optional(httpsUrl),
+} satisfies TableOf<ResourceOptions>;
+
+type ResourceValues = ValuesOf<typeof RESOURCE_OPTIONS>;
+
+/**
+ * Serves the document that tells clients where to get a token (RFC 9728): for the option `metadata`. Throws a
+ * `TypeError` for an option that is wrong.
+ *
+ * @example createService({ routes }, { domain, audience, metadata: resourceMetadata({ url: audience }) });
+ */
+export function resourceMetadata(options: ResourceOptions): MetadataPart {
+  const values = readOptions(options, RESOURCE_OPTIONS, 'resourceMetadata');
+  const { url } = values;
+  const paths = metadataPaths(url);
+  const metadataUrl = new URL(url).origin + paths[0];
+  const createEarly = (resource: Resource) => createResourceMetadata(values, resource);
+  return Part.make('metadata', { url, paths, metadataUrl, nameScopes, createEarly });
 }
 
 const METADATA_ROOT = '/.well-known/oauth-protected-resource';
@@ -32,14 +87,11 @@ export function metadataPaths(resourceUrl: string): readonly [first: string, ...
   return [first, `${first}/`, METADATA_ROOT];
 }
 
-export const metadataUrlOf = (resourceUrl: string) =>
-  new URL(resourceUrl).origin + metadataPaths(resourceUrl)[0];
-
 /** RFC 9728 §3.1 */
-export function createResourceMetadata(options: ResourceOptions, log: Log): Early {
-  warnOfAudience(options, log);
-  const paths = metadataPaths(String(options.resourceUrl));
-  const content = JSON.stringify(documentOf(options));
+function createResourceMetadata(options: ResourceValues, resource: Resource): Early {
+  warnOfAudience(options, resource);
+  const paths = metadataPaths(options.url);
+  const content = JSON.stringify(documentOf(options, resource));
   const document: Reply = {
     status: 200,
     fields: [
@@ -70,24 +122,19 @@ export function createResourceMetadata(options: ResourceOptions, log: Log): Earl
 }
 
 /** RFC 9728 §2. JSON leaves out members without a value (§3.2). */
-function documentOf({
-  dpopMode,
-  dpopAlgorithms,
-  issuers,
-  resourceUrl,
-  resourceScopes,
-  resourceName,
-  resourceDocumentation,
-}: ResourceOptions) {
+function documentOf(
+  { url, scopes, name, documentation }: ResourceValues,
+  { dpopMode, dpopAlgorithms, issuers }: Resource,
+) {
   const isRequired = dpopMode === 'REQUIRED';
 
   return {
-    resource: resourceUrl,
+    resource: url,
     authorization_servers: Object.values(issuers).map(({ issuer }) => issuer),
-    scopes_supported: resourceScopes && [...new Set(resourceScopes)],
+    scopes_supported: scopes && [...new Set(scopes)],
     bearer_methods_supported: isRequired ? undefined : ['header'],
-    resource_name: resourceName,
-    resource_documentation: resourceDocumentation,
+    resource_name: name,
+    resource_documentation: documentation,
     dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : dpopAlgorithms,
     dpop_bound_access_tokens_required: isRequired || undefined,
   };
@@ -96,9 +143,9 @@ function documentOf({
 /**
  * RFC 8707 §2.2: a token for a resource has it as audience. The metadata names it to clients (RFC 9728 §2).
  */
-function warnOfAudience({ resourceUrl = '', issuers }: ResourceOptions, log: Log) {
-  const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(resourceUrl));
-  if (!isAudience) log('resource is not an audience', { setting: printableSetting(resourceUrl) });
+function warnOfAudience({ url }: ResourceValues, { issuers, log }: Resource) {
+  const isAudience = Object.values(issuers).some(({ audience }) => audience.includes(url));
+  if (!isAudience) log('resource is not an audience', { setting: printableSetting(url) });
 }
 
 const withScope = onceForEach((refusal, scope: string): Refusal => {
@@ -110,7 +157,7 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
  * scopes of `anyScope` and of guards that passed, or the client's next token would lack them. Equal results
  * are the same object, so that their reply is built once.
  */
-export const nameScopes: NameScopes = (refusal, { demands: inForce = [] }) => {
+const nameScopes: NameScopes = (refusal, { demands: inForce = [] }) => {
   const { kind, demands } = refusal;
   const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
   if (!isAvoidable) return refusal;

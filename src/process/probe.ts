@@ -1,7 +1,7 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
 // five seconds, with exit code 0 only for the response that gatehouse itself gives when it is ready.
 import { get } from 'node:http';
-import type { Settings } from '../settings/service-settings.ts';
+import type { ServiceValues } from '../service/options.ts';
 
 const PROBE_MILLIS = 5_000;
 
@@ -11,7 +11,7 @@ const READY = '{"status":"ready"}';
 const OTHER_PROCESS = 'but not from gatehouse; check which process listens there, and PORT and HOST';
 
 /** Prints the address and the outcome, and ends the process. */
-export function probe({ host = '127.0.0.1', port }: Settings) {
+export function probe({ host = '127.0.0.1', port }: Pick<ServiceValues, 'host' | 'port'>) {
   // RFC 3986 §3.2.2: brackets around IPv6.
   const address = `http://${host.replace(/.*:.*/, '[$&]')}:${port}/readyz`;
 

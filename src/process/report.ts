@@ -1,23 +1,32 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
-import type { Routes } from '../service/routes/route.ts';
-import { printable, printableSetting, type Fields, type Log } from '../verify/base/events.ts';
+import type { ListeningService } from '../service/create-service.ts';
+import type { ServiceValues } from '../service/options.ts';
+import { printable, printableSetting, type Fields, type LogEvent } from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
-import type { Loaded } from '../settings/load-settings.ts';
-import { DEFAULT_ALGORITHMS } from '../settings/table.ts';
+import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 
-export function inForce({ settings, files }: Loaded) {
-  const issuers = Object.values(settings.issuers);
+/** What a process runs, beside its options. */
+export interface Deployment {
+  /** For log and metrics. */
+  readonly name: string;
+  readonly applicationName: string;
+  /** The files that were read. */
+  readonly files: readonly string[];
+}
+
+export function inForce(values: ServiceValues, { applicationName, files }: Deployment) {
+  const issuers = Object.values(values.issuers);
   const algorithms = issuers.flatMap((issuer) => issuer.algorithms);
 
   return {
-    application: printableSetting(settings.applicationName),
+    application: printableSetting(applicationName),
     issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
     audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
     algorithms: otherThan(DEFAULT_ALGORITHMS, algorithms),
-    dpopMode: printable(settings.dpopMode),
-    dpopAlgorithms: otherThan(ALGORITHM_NAMES, settings.dpopAlgorithms),
-    replayStore: printable(settings.dpopReplayStore === undefined ? 'process' : 'shared'),
-    crossOrigin: settings.corsAllowedOrigins.length > 0,
+    dpopMode: printable(values.dpopMode),
+    dpopAlgorithms: otherThan(ALGORITHM_NAMES, values.dpopAlgorithms),
+    replayStore: printable(values.replayStore === undefined ? 'process' : 'shared'),
+    crossOrigin: values.cors !== undefined,
     files: files.map(printableSetting),
   };
 }
@@ -27,23 +36,18 @@ function otherThan(usual: readonly string[], names: readonly string[]) {
   return distinct.join() === usual.join() ? undefined : distinct.map(printable);
 }
 
-/** What a process runs. `name` is for log and metrics. */
-export interface Deployment {
-  readonly loaded: Loaded;
-  readonly routes: Routes;
-  readonly name: string;
-}
+/** The option of each part → the path that code would import it from. */
+const PATHS: Readonly<Record<string, string>> = {
+  log: 'gatehouse-http/log',
+  connect: 'gatehouse-http/proxy',
+  replayStore: 'gatehouse-http/redis',
+  metadata: 'gatehouse-http/resource-metadata',
+  cors: 'gatehouse-http/cors',
+  metrics: 'gatehouse-http/metrics',
+};
 
-/** The files of options/ in use, except dot-env and yaml, which `files` shows. */
-const optionsIn = ({ settings }: Loaded, { isPolicy }: Routes) =>
-  Object.entries({
-    'proxy-tunnel': settings.proxy,
-    'redis-replay': settings.dpopReplayStore,
-    'resource-metadata': settings.resourceUrl,
-    cors: settings.corsAllowedOrigins.length,
-    metrics: settings.metricsPort !== undefined,
-    'forward-auth': isPolicy,
-  }).flatMap(([name, isUsed]) => (isUsed ? name : []));
+const importsOf = (values: ServiceValues) =>
+  Object.entries(PATHS).flatMap(([name, path]) => (Reflect.get(values, name) === undefined ? [] : path));
 
 /** Why a fetch of keys failed → what to do. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -69,31 +73,34 @@ function sentenceFor({ issuer, reason, code }: Fields) {
   return `issuer ${issuer}, ${detail}; ${ADVICE[String(reason)] ?? 'see the log of the service'}`;
 }
 
-/**
- * The log of `--check`. Once all issuers and the store have an outcome, prints the report and exits; if one
- * failed, exits with 1 and no report.
- */
-export function createReport({ loaded, routes, name }: Deployment): Log {
-  const events: object[] = [];
-  const { issuers, dpopReplayStore } = loaded.settings;
-  /** Names of issuers; `undefined` is the store. */
-  const awaited = new Set<unknown>(Object.keys(issuers));
-  if (dpopReplayStore !== undefined) awaited.add(undefined);
+/** What `--check` prints: what would run, or what failed. Resolves with whether all is well. */
+export async function check(
+  service: ListeningService,
+  values: ServiceValues,
+  deployment: Deployment,
+  events: readonly Event[],
+): Promise<boolean> {
   // The connection to the store does not keep the process alive.
-  setInterval(() => {}, 1_000);
+  const awake = setInterval(() => {}, 1_000);
+  await Promise.all([...service.fetchKeys(), service.replayStore.firstOutcome?.()]);
+  clearInterval(awake);
+  service.close();
 
-  return (event, fields) => {
-    events.push({ event, ...fields });
-    if (event === 'signing keys could not be fetched' || event === 'replay store lost') {
-      console.error(`${event}: ${sentenceFor(fields)}`);
-      process.exitCode = 1;
-    } else if (event !== 'signing keys loaded' && event !== 'replay store ready') return;
+  const failures = events.filter(({ event }) => FAILURES.includes(event));
+  for (const { event, fields } of failures) console.error(`${event}: ${sentenceFor(fields)}`);
+  if (failures.length > 0) return false;
 
-    awaited.delete(fields.issuer);
-    if (awaited.size > 0) return;
-
-    const report = { profile: name, ...inForce(loaded), options: optionsIn(loaded, routes), events };
-    if (process.exitCode === undefined) console.log(JSON.stringify(report, undefined, 2));
-    process.exit();
-  };
+  const imports = importsOf(values);
+  const lines = events.map(({ event, fields }) => ({ event, ...fields }));
+  const report = { profile: deployment.name, ...inForce(values, deployment), imports, events: lines };
+  console.log(JSON.stringify(report, undefined, 2));
+  return true;
 }
+
+/** What the log would have had. */
+export interface Event {
+  readonly event: LogEvent;
+  readonly fields: Fields;
+}
+
+const FAILURES: readonly LogEvent[] = ['signing keys could not be fetched', 'replay store lost'];

@@ -3,16 +3,31 @@
 // listens, only a signal ends the process, whatever a handler throws.
 import { undefinedOn } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
+import { systemClock as clock } from '../verify/base/clock.ts';
+import { Part } from '../verify/base/part.ts';
 import { VERSION } from '../verify/base/version.ts';
+import {
+  createListeningService,
+  OWN_ROUTES,
+  problemsOf,
+  type Kind,
+  type ListeningService,
+} from '../service/create-service.ts';
+import { readServiceOptions, type ServiceOptions, type ServiceValues } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
-import { loadSettings, type Loaded } from '../settings/load-settings.ts';
-import type { ProblemsWith, SomeSettings } from '../settings/load.ts';
-import { clock, createProcessLog } from '../options/log.ts';
-import { createListeningService, problemsOf } from './compose-service.ts';
-import { createMetrics } from '../options/metrics/metrics.ts';
+import {
+  loadFrom,
+  optionsOf,
+  reportUnknown,
+  SERVICE_SETTINGS,
+  type Loaded,
+  type Settings,
+  type SettingValues,
+} from '../settings/load-settings.ts';
+import type { SettingsTable } from '../settings/table.ts';
 import { probe } from './probe.ts';
-import { inForce, createReport, type Deployment } from './report.ts';
+import { check, inForce, type Deployment, type Event } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
 
@@ -31,15 +46,12 @@ const TEXTS: Readonly<Record<string, string>> = { '--help': HELP, '--version': V
 
 /**
  * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings or routes have
- * problems, writes them all to standard error and ends the process.
+ * problems, writes them all to standard error and ends the process. Resolves when it listens.
  *
  * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
-export const runService = (routes: Routes): void =>
-  runWith(
-    (...sources) => ({ loaded: loadSettings(...sources), routes, name: 'own table' }),
-    (settings) => problemsOf(routes, settings),
-  );
+export const runService = (routes: Routes): Promise<void> =>
+  runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => OWN_ROUTES });
 
 /**
  * Runs routes as a process that tells a proxy whether a request may pass to the server behind it. Its routes
@@ -47,35 +59,27 @@ export const runService = (routes: Routes): void =>
  *
  * @example runForwardAuth({ routes: [get('/api/orders', needs(scope('read:orders')), upstream)] });
  */
-export const runForwardAuth = (routes: Routes): void => runService({ ...routes, isPolicy: true });
+export async function runForwardAuth(routes: Routes): Promise<void> {
+  const { createQuestionReaders: createReaders } = await import('../options/forward-auth.ts');
 
-/** `createDeployment` throws `ConfigurationError`; `problemsWith` returns further problems. */
-export function runWith(
-  createDeployment: (...sources: Parameters<typeof loadSettings>) => Deployment,
-  problemsWith: ProblemsWith = () => [],
-) {
+  const kind = { ...OWN_ROUTES, createReaders, isPolicy: true };
+  return runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => kind });
+}
+
+/** What a process runs. Settings that have a problem are absent. */
+export interface Plan<Values extends SettingValues> {
+  readonly table: SettingsTable<Values>;
+  readonly routesFor: (settings: Partial<Values>) => Routes;
+  readonly kindFor: (settings: Partial<Values>) => Kind;
+}
+
+export async function runWith<Values extends SettingValues>(plan: Plan<Values>): Promise<void> {
   const [, , word, ...others] = process.argv;
   const text = textFor(word, others);
   if (text !== undefined) return console.log(text);
 
-  const allProblems: ProblemsWith = (some) => [
-    ...argumentProblems(word, others, some),
-    ...problemsWith(some),
-  ];
-
-  function workingDirectory() {
-    // `cwd` throws if it is gone.
-    const directory = undefinedOn('Error', process.cwd);
-    if (directory !== undefined) return directory;
-
-    throw new ConfigurationError([...allProblems({}), 'working directory: is gone; start in another']);
-  }
-
   try {
-    const deployment = createDeployment(process.env, workingDirectory(), allProblems);
-    if (word === '--check') requireNoStrays(deployment.loaded);
-    if (word === '--probe') probe(deployment.loaded.settings);
-    else runDeployment(deployment, word === '--check');
+    await runCommand(plan, word, others);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
 
@@ -88,12 +92,69 @@ function textFor(word = '', others: readonly string[]) {
   return others.length === 0 ? TEXTS[word] : undefined;
 }
 
-/** A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of. */
-function requireNoStrays({ strays }: Loaded) {
-  if (strays.length > 0) throw new ConfigurationError(strays);
+async function runCommand<Values extends SettingValues>(
+  plan: Plan<Values>,
+  word: string | undefined,
+  others: readonly string[],
+) {
+  const loaded = await load(plan, word, others);
+  const { settings } = loaded;
+  if (word === '--probe') return probe(settings);
+
+  // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
+  // and the store get a thread.
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
+
+  const options = await optionsOf(settings);
+  const kind = plan.kindFor(settings);
+  const routes = plan.routesFor(settings);
+  const deployment = { name: kind.name, applicationName: settings.applicationName, files: loaded.files };
+  if (word === '--check') {
+    const isGood = await runCheck(routes, options, kind, loaded, deployment);
+    return process.exit(isGood ? 0 : 1);
+  }
+
+  const { log } = Part.contentOf(options.log);
+  reportUnknown(loaded, log);
+  const values = readServiceOptions(options);
+  return runDeployment(createListeningService(routes, values, kind), values, deployment, log);
 }
 
-function argumentProblems(word: string | undefined, others: readonly string[], { port }: SomeSettings) {
+/** Rejects with `ConfigurationError`. */
+async function load<Values extends SettingValues>(
+  { table, routesFor, kindFor }: Plan<Values>,
+  word: string | undefined,
+  others: readonly string[],
+) {
+  const allProblems = async (some: Partial<Values>) => [
+    ...argumentProblems(word, others, some),
+    ...(await problemsOfRoutes(routesFor(some), kindFor(some), some)),
+  ];
+
+  // `cwd` throws if it is gone.
+  const directory = undefinedOn('Error', process.cwd);
+  if (directory === undefined) {
+    throw new ConfigurationError([
+      ...(await allProblems({})),
+      'working directory: is gone; start in another',
+    ]);
+  }
+
+  return loadFrom(table, process.env, directory, allProblems);
+}
+
+async function problemsOfRoutes(routes: Routes, kind: Kind, { resourceUrl }: Partial<SettingValues>) {
+  if (resourceUrl === undefined) return problemsOf(routes, kind);
+
+  const { metadataPaths } = await import('../options/resource-metadata.ts');
+  return problemsOf(routes, kind, metadataPaths(resourceUrl));
+}
+
+function argumentProblems(
+  word: string | undefined,
+  others: readonly string[],
+  { port }: Partial<SettingValues>,
+) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   if (!isKnown) return [WRONG_ARGUMENTS];
 
@@ -101,56 +162,54 @@ function argumentProblems(word: string | undefined, others: readonly string[], {
   return isPortless ? ['PORT or server.port: must not be 0 for --probe; set one, or use --check'] : [];
 }
 
-function createParts(deployment: Deployment, isCheck: boolean) {
-  const { loaded, routes, name } = deployment;
-  const { settings, warnings } = loaded;
-  // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
-  // and the store get a thread.
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
+/** Rejects with `ConfigurationError`. */
+async function runCheck(
+  routes: Routes,
+  options: ServiceOptions,
+  kind: Kind,
+  { strays, warnings }: Loaded<Settings>,
+  deployment: Deployment,
+) {
+  // A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of.
+  if (strays.length > 0) throw new ConfigurationError(strays);
 
-  const profile = printable(name);
-  const log = isCheck ? createReport(deployment) : createProcessLog(settings.logLevel);
-  for (const setting of warnings) log('unknown setting ignored', { setting: printableSetting(setting) });
-
-  const metrics = settings.metricsPort === undefined ? undefined : createMetrics(profile);
-  return { log, service: createListeningService(routes, settings, { clock, log, metrics }) };
+  const events: Event[] = [];
+  const record: Log = (event, fields) => void events.push({ event, fields });
+  reportUnknown({ strays, warnings }, record);
+  const log = Part.make('log', { log: record, isAccessLogged: false });
+  const values = readServiceOptions({ ...options, log });
+  return check(createListeningService(routes, values, kind), values, deployment, events);
 }
 
-function runDeployment(deployment: Deployment, isCheck: boolean) {
-  const { loaded, name } = deployment;
-  const { log, service } = createParts(deployment, isCheck);
-  if (isCheck) {
-    for (const { keys } of service.issuers) void keys.refresh().then(keys.close);
-    return;
-  }
-
-  function onListenError(error: { host?: string; port?: number; code?: unknown }) {
+async function runDeployment(
+  service: ListeningService,
+  values: ServiceValues,
+  deployment: Deployment,
+  log: Log,
+) {
+  function onListenError(error: { host?: string; port?: number; code?: unknown }): never {
     const { host = 'all addresses', port, code } = error;
     if (port === undefined) throw error;
 
     const address = printableSetting(host);
     log('cannot listen', { address, port, code: printable(String(code)) });
     console.error(`cannot listen: ${host}, port ${port} (${code})`);
-    process.exit(2);
+    return process.exit(2);
   }
 
-  const onSignal = createSignalHandler(service, log, loaded.settings.shutdownDelaySeconds * 1000);
+  const onSignal = createSignalHandler(service, log);
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  service.listen().then(({ address, ...ports }) => {
-    log('listening', { ...ports, address: printable(address), profile: printable(name), ...inForce(loaded) });
-    // Choice: one unhandled rejection of a handler must not end every request.
-    process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error)));
-    // Loading TLS blocks the process: first respond to requests.
-    clock.after(20, service.fetchKeys);
-  }, onListenError);
+  const { address, ...ports } = await service.listen().catch(onListenError);
+  const profile = printable(deployment.name);
+  log('listening', { ...ports, address: printable(address), profile, ...inForce(values, deployment) });
+  // Choice: one unhandled rejection of a handler must not end every request.
+  process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error)));
+  // Loading TLS blocks the process: first respond to requests.
+  clock.after(20, service.fetchKeys);
 }
 
 /** The first signal drains, the second ends at once. */
-function createSignalHandler(
-  service: ReturnType<typeof createListeningService>,
-  log: Log,
-  delayMillis: number,
-) {
+function createSignalHandler(service: ListeningService, log: Log) {
   function end(reason: 'drained' | 'deadline' | 'second-signal') {
     service.close();
     log('stopped', { reason });
@@ -160,10 +219,7 @@ function createSignalHandler(
   return (signal: 'SIGTERM' | 'SIGINT') => {
     if (service.phase.isStopping) return end('second-signal');
 
-    const drain = async () => end(await service.stop());
-    service.phase.isStopping = true;
     log('shutting down', { reason: signal });
-    if (delayMillis > 0) setTimeout(drain, delayMillis);
-    else void drain();
+    void service.stop().then(end);
   };
 }

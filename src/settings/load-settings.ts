@@ -1,42 +1,88 @@
-// Loads settings from an environment, and from `.env` and `application.yml` in a directory.
+// Loads settings from an environment, and from `.env` and `application.yml` in a directory, as options of a service.
+import type { MaybePromise } from '../verify/base/clock.ts';
+import { printableSetting, type Log } from '../verify/base/events.ts';
+import { Part } from '../verify/base/part.ts';
+import { FIRST_ISSUER } from '../verify/options.ts';
+import type { ServiceOptions } from '../service/options.ts';
 import { parseDotEnv } from './dot-env.ts';
-import { parseYaml } from './yaml.ts';
-import { SERVICE_SETTINGS, type Settings } from './service-settings.ts';
-import { readSettings, type ProblemsWith } from './load.ts';
+import { ConfigurationError } from './configuration-error.ts';
+import { readSettings, withRules, type SettingsOf } from './load.ts';
 import { createLookup } from './names.ts';
+import { createParts, PART_SETTINGS, type PartsWithLog } from './parts.ts';
 import { findEntries, type Environment } from './sources.ts';
-import type { SettingsTable } from './table.ts';
+import { RING_SETTINGS, type SettingsTable, type ValuesOf } from './table.ts';
+import { parseYaml } from './yaml.ts';
 
-/** The result of `loadSettings`. */
-export interface Loaded {
-  readonly settings: Settings;
+export const SERVICE_SETTINGS = { ...RING_SETTINGS, ...PART_SETTINGS };
+
+/** Names of times and sizes end in the unit. */
+export type Settings = SettingsOf<SettingValues>;
+
+export type SettingValues = ValuesOf<typeof SERVICE_SETTINGS>;
+
+export interface Loaded<Values = Settings> {
+  readonly settings: Values;
   readonly files: readonly string[];
-  /** Names that may be misspelt settings. */
   readonly warnings: readonly string[];
-  /** Those of the environment: a warning at startup, a problem for `--check`. */
+  /** Names in the environment that may be misspelt settings. */
   readonly strays: readonly string[];
 }
 
 /**
- * Loads settings as `runService` does. Throws `ConfigurationError` with every problem, those of
- * `problemsWith` first.
+ * Loads settings as `runService` does: the options for `createService`, with the part of each setting that is set.
+ * Writes warnings to the log that it makes. Rejects with `ConfigurationError`, which has every problem.
  *
- * @example const { settings } = loadSettings(process.env, process.cwd());
+ * @example const service = createService({ routes }, await loadSettings(process.env, process.cwd()));
  */
-export const loadSettings = (
-  environment: Environment,
-  directory: string,
-  problemsWith?: ProblemsWith,
-): Loaded => loadFrom(SERVICE_SETTINGS, environment, directory, problemsWith);
+export async function loadSettings(environment: Environment, directory: string): Promise<ServiceOptions> {
+  const loaded = await loadFrom(SERVICE_SETTINGS, environment, directory);
+  const options = await optionsOf(loaded.settings);
+  reportUnknown(loaded, Part.contentOf(options.log).log);
+  return options;
+}
 
-export function loadFrom<Values extends Record<string, unknown>>(
+/** Settings that have a problem are absent. */
+export type ProblemsWith<Values> = (settings: Partial<Values>) => MaybePromise<readonly string[]>;
+
+/** Rejects with `ConfigurationError`: with every problem, those of `problemsWith` first. */
+export async function loadFrom<Values>(
   table: SettingsTable<Values>,
   environment: Environment,
   directory: string,
-  problemsWith?: ProblemsWith,
-) {
+  problemsWith: ProblemsWith<Values> = () => [],
+): Promise<Loaded<SettingsOf<Values>>> {
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
-  const settings = readSettings(table, createLookup(found), problemsWith);
-  const { files, warnings, strays } = found;
-  return { settings, files, warnings: [...strays, ...warnings], strays };
+  const lookup = createLookup(found);
+  const settings = readSettings(await withRules(table, lookup), lookup);
+  const problems = [...(await problemsWith(settings)), ...lookup.problems];
+  if (problems.length > 0) throw new ConfigurationError(problems);
+
+  return { settings, files: found.files, warnings: found.warnings, strays: found.strays };
+}
+
+export interface LoadedOptions extends ServiceOptions, PartsWithLog {
+  readonly log: PartsWithLog['log'];
+}
+
+/** The options that settings describe. */
+export async function optionsOf(settings: Settings) {
+  const { [FIRST_ISSUER]: first, ...issuers } = settings.issuers;
+  const names = Object.keys(RING_SETTINGS).filter((name) => !OF_PROCESS.includes(name));
+  const values: Partial<ServiceOptions> = Object.fromEntries(
+    names.map((name) => [name, Reflect.get(settings, name)]),
+  );
+  const parts = await createParts(settings);
+  if (first === undefined) throw new TypeError('settings have a first issuer');
+
+  return Object.freeze<LoadedOptions>({ ...values, ...first, issuers, ...parts });
+}
+
+/** What no option is called. */
+const OF_PROCESS = ['applicationName', 'springApplicationName'];
+
+/** Names that may be misspelt settings. */
+export function reportUnknown({ warnings, strays }: Pick<Loaded, 'warnings' | 'strays'>, log: Log) {
+  for (const name of [...strays, ...warnings]) {
+    log('unknown setting ignored', { setting: printableSetting(name) });
+  }
 }

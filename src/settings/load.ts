@@ -1,45 +1,29 @@
-// Turns values into settings, or lists every problem. in-code.ts and names.ts look the values up. Promises:
-// guesses nothing. Knows only `issuer` by name; the tables have the others.
-import { ConfigurationError } from './configuration-error.ts';
-import { problemOf, TEMPLATE, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
-import { list, text, type Earlier } from './readers.ts';
+// Turns values into settings, or lists every problem. names.ts looks the values up. Promises: guesses nothing. Knows
+// only `issuer` by name; the tables have the others.
+import { problemOf as problemOfOption, valueOf } from '../verify/base/option.ts';
 import {
-  ISSUER_SETTINGS,
-  type BASIC_SETTINGS,
-  type Names,
-  type Setting,
-  type SettingsTable,
-} from './table.ts';
-
-export type ValuesOf<Table> = Table extends SettingsTable<infer Values> ? Values : never;
-
-/** The settings without those of the options. Names of times and sizes end in the unit. */
-export interface BasicSettings extends Readonly<
-  ReturnType<typeof readSettings<ValuesOf<typeof BASIC_SETTINGS>>>
-> {}
-
-export type IssuerSettings = BasicSettings['issuers'][string];
-
-/** Those that routes and arguments depend on, without invalid ones. */
-export type SomeSettings = Readonly<{ resourceUrl?: unknown; port?: unknown }>;
-
-export type ProblemsWith = (settings: SomeSettings) => readonly string[];
+  FIRST_ISSUER,
+  ISSUER_NAME,
+  ISSUERS_PROBLEM,
+  MAX_ISSUERS,
+  SAME_ISSUER,
+  type IssuersByName,
+} from '../verify/options.ts';
+import { problemOf, TEMPLATE, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
+import { list } from './readers.ts';
+import { ISSUER_SETTINGS, type Earlier, type Names, type Setting, type SettingsTable } from './table.ts';
 
 export interface Lookup {
   readonly problems: string[];
   readonly issuers: Entry;
-  /** The value is `null` where nothing is set. `key` is the name in code. */
-  readonly find: (setting: Names, issuer: string, key: string) => Entry;
+  /** The value is `null` where nothing is set. */
+  readonly find: (setting: Names, issuer: string) => Entry;
   /** Reports entries that no `find` asked for. */
   readonly noteUnknown: () => void;
 }
 
-export const FIRST_ISSUER = 'idp';
-
-const ISSUER_NAME = /^(?!idp$)[a-z][a-z0-9]{0,15}$/;
-
-const ISSUERS_PROBLEM =
-  'must be up to 20 names in lower case, each a letter and up to 15 letters or digits; none may be idp';
+/** The settings of a table, and the trusted issuers by name. `idp` is the first. */
+export type SettingsOf<Values> = Values & { readonly issuers: IssuersByName };
 
 export function issuersIn(keys: readonly Entry[]): Entry {
   const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
@@ -47,26 +31,37 @@ export function issuersIn(keys: readonly Entry[]): Entry {
   return { name: 'issuers', value, source: own[0]?.source ?? '' };
 }
 
-/** Throws `ConfigurationError`. */
-export function readSettings<Values extends Record<string, unknown>>(
+/** Imports the rule of each setting that is set. */
+export async function withRules<Values>(
   table: SettingsTable<Values>,
   lookup: Lookup,
-  problemsWith: ProblemsWith = () => [],
-) {
+): Promise<SettingsTable<Values>> {
+  const loaded: Partial<{ [Name in keyof Values]: Setting<Values[Name]> }> = {};
+  for (const key in table) {
+    const setting = table[key];
+    const isSet = lookup.find(setting, FIRST_ISSUER).value !== null;
+    const rule = isSet ? await setting.load?.() : undefined;
+    loaded[key] = { ...setting, option: rule ?? setting.option };
+  }
+  return { ...table, ...loaded };
+}
+
+/** Adds problems to those of `lookup`; settings that have one are absent. */
+export function readSettings<Values>(table: SettingsTable<Values>, lookup: Lookup): SettingsOf<Values> {
   const { problems } = lookup;
   const usedIssuers: unknown[] = [];
 
   /** A token names its issuer by `iss` alone. */
   function useIssuer(iss: unknown) {
-    if (usedIssuers.includes(iss)) throwProblem('is also the issuer (iss) of another; give each its own');
+    if (usedIssuers.includes(iss)) throwProblem(SAME_ISSUER);
     usedIssuers.push(iss);
   }
 
-  function readTable<Part extends Record<string, unknown>>(part: SettingsTable<Part>, issuer = FIRST_ISSUER) {
+  function readTable<Part>(part: SettingsTable<Part>, issuer = FIRST_ISSUER) {
     const values: Partial<Part> = {};
     for (const key in part) {
       const setting = part[key];
-      const entry = lookup.find(setting, issuer, key);
+      const entry = lookup.find(setting, issuer);
       try {
         const value = readValue(setting, entry.value, values);
         values[key] = value;
@@ -86,27 +81,28 @@ export function readSettings<Values extends Record<string, unknown>>(
   const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
   const values = readTable(table);
   lookup.noteUnknown();
-  const all = [...problemsWith(values), ...problems];
-  if (all.length > 0) throw new ConfigurationError(all);
-
-  return {
-    ...values,
-    /** The trusted issuers by name. `idp` is the first. */
-    issuers,
-  };
+  return { ...values, issuers: issuers as IssuersByName };
 }
 
 function readIssuerNames({ issuers, problems }: Lookup) {
-  const names = [...new Set(list(text)(issuers.value))];
-  const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < 20);
+  const names = [...new Set(list()(issuers.value) as readonly string[])];
+  const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < MAX_ISSUERS);
   if (good.length < names.length) problems.push(problemOf(issuers, ISSUERS_PROBLEM));
   return good;
 }
 
 function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
-  if (raw === null) return setting.byDefault(earlier);
   // An unreplaced `${…}` would become part of a host name or an audience.
   const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
   if (isTemplate) throwProblem(TEMPLATE);
-  return setting.read(raw, earlier);
+
+  const given = raw === null ? undefined : setting.read(raw);
+  if (given === undefined && setting.byDefault !== undefined) return setting.byDefault(earlier);
+
+  const problem = problemOfOption(setting.option, given);
+  if (problem !== undefined) throwProblem(problem);
+
+  const value = valueOf(setting.option, given);
+  const misfit = given === undefined ? undefined : setting.misfit?.(value, earlier);
+  return misfit === undefined ? value : throwProblem(misfit);
 }

@@ -1,7 +1,8 @@
 // Looks up settings in the environment and in files. Promises: an unknown name that may be a misspelt
 // safeguard is a problem; in the environment, which other programs share, a warning.
 import { find, noteUnknown, problemOf, squeezed } from './entry.ts';
-import { FIRST_ISSUER, issuersIn, type Lookup } from './load.ts';
+import { FIRST_ISSUER } from '../verify/options.ts';
+import { issuersIn, type Lookup } from './load.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
 

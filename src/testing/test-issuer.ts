@@ -9,7 +9,10 @@ import {
   sign,
   type KeyObject,
 } from 'node:crypto';
+import type { LogPart } from '../gate/options.ts';
+import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
+import type { FetchKeys } from '../verify/options.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -67,8 +70,28 @@ const ALGORITHMS = {
 /** The signature algorithms of a test issuer. */
 export type TestAlgorithm = keyof typeof ALGORITHMS;
 
+/** Options that take the test issuer in place of a provider. */
+export interface TestOptions {
+  readonly domain: string;
+  readonly audience: string;
+  readonly algorithms: readonly TestAlgorithm[];
+  readonly fetchKeys: FetchKeys;
+  /** Only errors are logged. */
+  readonly log: LogPart;
+}
+
 /** An issuer that `createTestIssuer` has made. */
-export type TestIssuer = ReturnType<typeof createTestIssuer>;
+export interface TestIssuer {
+  /** To spread into the options of `createService` and `createGate`. */
+  readonly options: TestOptions;
+  /** Creates a token that expires in five minutes. */
+  readonly token: (claims?: Members) => string;
+  /** Creates one that is bound to a key (RFC 9449 §6.1). */
+  readonly boundToken: (key: ProofKey, claims?: Members) => string;
+  /** Creates the header field of a token. */
+  readonly bearer: (claims?: Members) => { authorization: string };
+  readonly proof: typeof createProof;
+}
 
 /** RFC 7515 §3.1. `dsaEncoding` is for ECDSA (RFC 7518 §3.4); RSA ignores it. */
 function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
@@ -87,7 +110,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
  *
  * @example
  * const issuer = createTestIssuer();
- * const service = createService({ routes }, { ...issuer.settings, port: 0 }, issuer);
+ * const service = createService({ routes }, { ...issuer.options, port: 0 });
  * const url = await service.listen();
  * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
  */
@@ -95,7 +118,7 @@ export function createTestIssuer({
   domain = 'issuer.test',
   audience = 'https://api.test',
   algorithm = 'RS256',
-}: TestIssuerOptions = {}) {
+}: TestIssuerOptions = {}): TestIssuer {
   if (!Object.keys(ALGORITHMS).includes(algorithm)) {
     throw new TypeError(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}`);
   }
@@ -103,24 +126,18 @@ export function createTestIssuer({
   const { privateKey, publicJwk } = keysOf(ALGORITHMS[algorithm].make());
   const kid = randomUUID();
   const jwk = { ...publicJwk, kid, use: 'sig', alg: algorithm };
+  const fetchKeys = async () => ({ keys: [jwk] });
 
-  /** Creates a token that expires in five minutes. */
   function token(claims: Members = {}): string {
     const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
     return signJws({ alg: algorithm, typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
   }
 
   return {
-    /** For `createService` and `createGate`. Only errors are logged. */
-    settings: { domain, audience, algorithms: [algorithm], logLevel: 'error' as const },
-    /** The option of `createService` and `createGate` that replaces the provider. */
-    fetchKeys: async () => ({ keys: [jwk] }),
+    options: { domain, audience, algorithms: [algorithm], fetchKeys, log: jsonLog({ level: 'error' }) },
     token,
-    /** RFC 9449 §6.1 */
-    boundToken(key: ProofKey, claims: Members = {}) {
-      return token({ cnf: { jkt: key.thumbprint }, ...claims });
-    },
-    bearer: (claims: Members = {}) => ({ authorization: `Bearer ${token(claims)}` }),
+    boundToken: (key, claims = {}) => token({ cnf: { jkt: key.thumbprint }, ...claims }),
+    bearer: (claims = {}) => ({ authorization: `Bearer ${token(claims)}` }),
     proof: createProof,
   };
 }

@@ -1,15 +1,31 @@
 // The listener for metrics. Promises: it has its own limits, and listens together with the service or not at
 // all. Does not ask for credentials: anyone who can reach it can read it.
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { Clock } from '../../verify/base/clock.ts';
+import { createServer } from 'node:http';
+import { systemClock, type Clock } from '../../verify/base/clock.ts';
+import type { Endpoint } from '../../gate/options.ts';
 
-interface Ports {
-  readonly port: number;
-  readonly host: string | undefined;
-  readonly metricsPort: number | undefined;
-  readonly metricsHost: string | undefined;
+export function createEndpoint(port: number, host: string | undefined, readText: () => string): Endpoint {
+  const server = createMetricsListener(readText, systemClock);
+
+  return {
+    port,
+
+    async listen(usualHost) {
+      const place = { port, host: host ?? usualHost };
+      server.listen(place);
+      await once(server, 'listening').catch((error) => {
+        throw Object.assign(error, place);
+      });
+      const address = server.address();
+      return typeof address === 'object' && address !== null ? address.port : port;
+    },
+
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
 }
 
 export function createMetricsListener(readText: () => string, clock: Clock) {
@@ -34,26 +50,4 @@ export function createMetricsListener(readText: () => string, clock: Clock) {
     );
   });
   return server;
-}
-
-/** Rejects with Node's error, plus `host` and `port`. */
-export async function listenBoth(
-  { port, host, metricsPort, metricsHost = host }: Ports,
-  server: Server,
-  collected: Server,
-) {
-  const beside = metricsPort === undefined ? undefined : await listen(collected, metricsPort, metricsHost);
-  const bound = await listen(server, port, host).catch((failure) => {
-    collected.close();
-    throw failure;
-  });
-  return { port: bound.port, metricsPort: beside?.port, address: bound.address };
-}
-
-async function listen(server: Server, port: number, host?: string) {
-  server.listen({ port, host });
-  await once(server, 'listening').catch((failure) => {
-    throw Object.assign(failure, { port, host });
-  });
-  return server.address() as AddressInfo;
 }

@@ -2,53 +2,42 @@
 // lists, never from a request; foreseeable samples start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
+import { integer, optional, readOptions, textWithoutBlanks, type TableOf } from '../../verify/base/option.ts';
+import { Part } from '../../verify/base/part.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
 import { VERSION } from '../../verify/base/version.ts';
-import type { Route } from '../../service/routes/route.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
-import type { Issuer } from '../../verify/token/verify.ts';
+import type { Meter } from '../../gate/observe.ts';
+import type { MetricsPart, Watched } from '../../gate/options.ts';
+import type { MatchedRoute } from '../../gate/record.ts';
+import { createEndpoint } from './metrics-listener.ts';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
 /** In seconds, as OpenTelemetry recommends for HTTP servers. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** No name may begin with another: `textOf` searches by prefix. */
-const HEADS = `# HELP http_server_request_duration_seconds From the arrival of a request to its response.
-# TYPE http_server_request_duration_seconds histogram
-# HELP http_server_active_requests Requests without a response yet.
-# TYPE http_server_active_requests gauge
-# HELP gatehouse_refusals_total Requests that were refused, except probes.
-# TYPE gatehouse_refusals_total counter
-# HELP gatehouse_tokens_total Tokens that were verified or found in the token cache.
-# TYPE gatehouse_tokens_total counter
-# HELP gatehouse_key_fetches_total Fetches of signing keys.
-# TYPE gatehouse_key_fetches_total counter
-# HELP gatehouse_keys_age_seconds Seconds since signing keys were fetched; infinite until a fetch succeeds.
-# TYPE gatehouse_keys_age_seconds gauge
-# HELP gatehouse_keys_usable Signing keys that can verify a token now.
-# TYPE gatehouse_keys_usable gauge
-# HELP gatehouse_replay_proofs_total Proofs that passed every other check.
-# TYPE gatehouse_replay_proofs_total counter
-# HELP gatehouse_replay_entries Used proofs in the replay store.
-# TYPE gatehouse_replay_entries gauge
-# HELP gatehouse_replay_store_up Whether the shared replay store responds.
-# TYPE gatehouse_replay_store_up gauge
-# HELP gatehouse_info Version and profile.
-# TYPE gatehouse_info gauge
-# HELP process_start_time_seconds Start of the process, since the epoch.
-# TYPE process_start_time_seconds gauge
-# HELP process_cpu_seconds_total Processor time of the process.
-# TYPE process_cpu_seconds_total counter
-# HELP process_resident_memory_bytes Memory of the process.
-# TYPE process_resident_memory_bytes gauge
-# HELP nodejs_heap_size_used_bytes Heap in use.
-# TYPE nodejs_heap_size_used_bytes gauge
-# HELP nodejs_heap_size_total_bytes Heap held.
-# TYPE nodejs_heap_size_total_bytes gauge
-# HELP nodejs_eventloop_lag_p99_seconds How late timers ran since the last scrape: the 99th percentile.
-# TYPE nodejs_eventloop_lag_p99_seconds gauge
-`;
+/** Name, type, help. No name may begin with another: `textOf` searches by prefix. */
+// prettier-ignore
+const FAMILIES: readonly (readonly [name: string, type: string, help: string])[] = [
+  ['http_server_request_duration_seconds', 'histogram', 'From the arrival of a request to its response.'],
+  ['http_server_active_requests', 'gauge', 'Requests without a response yet.'],
+  ['gatehouse_refusals_total', 'counter', 'Requests that were refused, except probes.'],
+  ['gatehouse_tokens_total', 'counter', 'Tokens that were verified or found in the token cache.'],
+  ['gatehouse_key_fetches_total', 'counter', 'Fetches of signing keys.'],
+  ['gatehouse_keys_age_seconds', 'gauge', 'Seconds since signing keys were fetched; infinite until a fetch succeeds.'],
+  ['gatehouse_keys_usable', 'gauge', 'Signing keys that can verify a token now.'],
+  ['gatehouse_replay_proofs_total', 'counter', 'Proofs that passed every other check.'],
+  ['gatehouse_replay_entries', 'gauge', 'Used proofs in the replay store.'],
+  ['gatehouse_replay_store_up', 'gauge', 'Whether the shared replay store responds.'],
+  ['gatehouse_info', 'gauge', 'Version and profile.'],
+  ['process_start_time_seconds', 'gauge', 'Start of the process, since the epoch.'],
+  ['process_cpu_seconds_total', 'counter', 'Processor time of the process.'],
+  ['process_resident_memory_bytes', 'gauge', 'Memory of the process.'],
+  ['nodejs_heap_size_used_bytes', 'gauge', 'Heap in use.'],
+  ['nodejs_heap_size_total_bytes', 'gauge', 'Heap held.'],
+  ['nodejs_eventloop_lag_p99_seconds', 'gauge', 'How late timers ran since the last scrape: the 99th percentile.'],
+];
 
 /** The sample of each counted event. */
 const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
@@ -65,10 +54,46 @@ interface Sample {
   value: number;
 }
 
-export type Metrics = ReturnType<typeof createMetrics>;
+export interface MetricsOptions {
+  /** The port on which they are served, beside that of the service. Default: none, `text` alone. */
+  readonly port?: number | undefined;
+  /** The address to listen on. Default: that of the service. */
+  readonly host?: string | undefined;
+}
 
-export function createMetrics(profile: string) {
+export const METRICS_OPTIONS = {
+  port: optional(integer(1, 65_535)),
+  host: optional(textWithoutBlanks),
+} satisfies TableOf<MetricsOptions>;
+
+/** Made by `createMetrics`. */
+export interface MetricsWithText extends MetricsPart {
+  /** All metrics for Prometheus (format 0.0.4). */
+  readonly text: () => string;
+}
+
+/**
+ * Counts what gates and services do: for the option `metrics`. With a port, it serves one service. Throws a
+ * `TypeError` for an option that is wrong.
+ *
+ * @example const metrics = createMetrics();
+ */
+export function createMetrics(options: MetricsOptions = {}): MetricsWithText {
+  const { port, host } = readOptions(options, METRICS_OPTIONS, 'metrics');
+  return makeMetrics(port, host);
+}
+
+/** Port 0 picks a free one. */
+export function makeMetrics(port: number | undefined, host: string | undefined): MetricsWithText {
+  const { text, ...counting } = createCounting();
+  const endpoint = port === undefined ? undefined : createEndpoint(port, host, text);
+  const part: MetricsPart = Part.make('metrics', { ...counting, endpoint }, endpoint === undefined);
+  return Object.assign(part, { text });
+}
+
+export function createCounting() {
   const samples: Sample[] = [];
+  const watched = new Set<Watched>();
 
   const sample = makingOnce((name: string) => {
     const made = { name, value: 0 };
@@ -109,25 +134,22 @@ export function createMetrics(profile: string) {
 
   const active = sample('http_server_active_requests');
 
-  function requestBegan() {
-    active.value += 1;
-  }
+  const meter: Meter = {
+    requestBegan() {
+      active.value += 1;
+    },
 
-  function requestEnded(
-    method: string | undefined,
-    pattern: string | undefined,
-    status: number | null,
-    seconds: number,
-  ) {
-    active.value -= 1;
-    if (method !== undefined) durations(pattern)(method)(status)(seconds);
-  }
+    requestEnded(method, pattern, status, seconds) {
+      active.value -= 1;
+      if (method !== undefined) durations(pattern)(method)(status)(seconds);
+    },
+  };
 
   function foresee(event: CountedEvent, words: readonly string[], issuer = '') {
     for (const word of words) sample(COUNTERS[event](word, issuer));
   }
 
-  function foreseeRoutes(routes: readonly Route[]) {
+  function foreseeRoutes(routes: readonly MatchedRoute[]) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
         // From 0: Prometheus sees no rise in a series that begins at 1, so an alert would miss the first 500.
@@ -138,33 +160,43 @@ export function createMetrics(profile: string) {
     }
   }
 
-  function read(issuers: readonly Issuer[], store: ReplayStore) {
+  function watch(one: Watched) {
+    watched.add(one);
+    foreseeRoutes(one.routes);
     foresee('refusal', REASONS);
     foresee('token', ['remembered', 'verified']);
     foresee('proof', ['new', 'seen', 'full', 'unavailable']);
+    for (const { name } of one.issuers) foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
 
+    return () => {
+      watched.delete(one);
+    };
+  }
+
+  function measure({ name: profile, issuers, replayStore }: Watched) {
     for (const { name, keys } of issuers) {
-      foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
       sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
       sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
     }
 
     sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
-    for (const [name, value] of [gaugeOf(store), ...processGauges()]) {
-      sample(name).value = value;
-    }
-    return HEADS.replace(/# HELP (\S+) .+\n.+\n/g, textOf);
+    const [name, value] = gaugeOf(replayStore);
+    sample(name).value = value;
   }
 
-  function textOf(head: string, family: string) {
-    const lines = samples
-      .filter(({ name }) => name.startsWith(family))
-      .map(lineOf)
-      .join('');
-    return lines && head + lines;
+  function text() {
+    for (const one of watched) measure(one);
+    for (const [name, value] of processGauges()) sample(name).value = value;
+    return FAMILIES.map(textOf).join('');
   }
 
-  return { count, durations, requestBegan, requestEnded, foreseeRoutes, read };
+  function textOf([family, type, help]: (typeof FAMILIES)[number]) {
+    const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
+    const head = `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
+    return lines.length === 0 ? '' : head + lines.join('');
+  }
+
+  return { count, meter, watch, text };
 }
 
 function makingOnce<Key, Value>(make: (key: Key) => Value) {

@@ -1,8 +1,15 @@
 // node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
 // limits; on stop, requests under way get ten seconds. Does not decide when a response ends its connection:
 // write.ts and connection.ts do.
-import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import {
+  createServer,
+  STATUS_CODES,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
@@ -171,6 +178,15 @@ export function createListener(responder: Responder, clock: Clock) {
     });
 
   return { server, stop };
+}
+
+/** Rejects with Node's error, plus `host` and `port`. */
+export async function listen(server: Server, port: number, host: string | undefined) {
+  server.listen({ port, host });
+  await once(server, 'listening').catch((error) => {
+    throw Object.assign(error, { port, host });
+  });
+  return server.address() as AddressInfo;
 }
 
 const LATE = refuse('request_timeout');

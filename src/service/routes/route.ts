@@ -140,8 +140,6 @@ export function under(prefix: string, access: Access<Caller>): PrefixRule {
 export interface Routes {
   readonly routes: readonly Route[];
   readonly rules?: readonly PrefixRule[];
-  /** Set by `runForwardAuth`. */
-  readonly isPolicy?: boolean;
 }
 
 type Input = QueryInput<unknown> | BodyInput<unknown>;

@@ -69,8 +69,8 @@ export function createRouter(
  * What prevents startup: unknown members, what is not a route or rule, and patterns that are invalid,
  * overlap, or match one of `ownPaths`.
  */
-export function routesProblems(served: Routes, ownPaths: readonly string[] = []): string[] {
-  const { routes, rules = [], isPolicy = false, ...others }: Routes = Object(served);
+export function routesProblems(served: Routes, ownPaths: readonly string[] = [], isPolicy = false): string[] {
+  const { routes, rules = [], ...others }: Routes = Object(served);
   const strange = Object.keys(others).map((name) => `${name}: is unknown here; write routes and rules`);
   if (!Array.isArray(routes) || !Array.isArray(rules)) return [...strange, 'routes and rules: must be lists'];
 

@@ -1,4 +1,4 @@
-// Clocks, and values that may be promises. options/log.ts has the system's clock.
+// Clocks, the system's among them, and values that may be promises.
 
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -8,6 +8,16 @@ export interface Clock {
   /** Returns a function that cancels it. Keeps no process alive. */
   after(millis: number, action: () => void): () => void;
 }
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+
+  after(millis, action) {
+    const timer = setTimeout(action, millis).unref();
+    return () => clearTimeout(timer);
+  },
+};
 
 export type MaybePromise<Value> = Value | Promise<Value>;
 
@@ -35,4 +45,11 @@ export function attempt<Result>(
   } catch (error) {
     return recover(error);
   }
+}
+
+/** For functions of the user whose errors concern nobody else. */
+export async function ignoreErrors(action: () => unknown): Promise<void> {
+  try {
+    await action();
+  } catch {}
 }

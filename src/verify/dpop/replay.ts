@@ -1,7 +1,8 @@
 // The replay store: used proofs (RFC 9449 §11.1). Strangers cannot fill it, since proofs get here after every
 // other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
-import type { MaybePromise } from '../base/clock.ts';
+import { isPromise, type Clock, type MaybePromise } from '../base/clock.ts';
+import type { Log } from '../base/events.ts';
 
 /** `new`: recorded now. `seen`: earlier. `full`: not recorded. `unavailable`: unknown. */
 export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
@@ -17,9 +18,27 @@ export interface ReplayStore {
   ): MaybePromise<ReplayVerdict>;
   /** For metrics: how many proofs this process holds, or whether a shared store responds. */
   state(): Readonly<{ entries: number } | { isUp: boolean }>;
+  /** Resolves once a shared store is known to respond, or not to. */
+  firstOutcome?(): Promise<void>;
   /** From then on every proof is `unavailable`. */
   close?(): void;
 }
+
+/** Creates a store with what it needs of a gate or service. */
+export type CreateReplayStore = (clock: Clock, log: Log) => ReplayStore;
+
+/**
+ * Says whether a key of 43 characters is new, and keeps it for at least `keepSeconds`. Anything but a boolean within
+ * a second is no verdict.
+ */
+export type IsNewProof = (key: string, keepSeconds: number) => MaybePromise<boolean>;
+
+/** Another replica's clock may be this far behind. */
+const SPARE_SECONDS = 60;
+
+/** How long a shared store keeps a proof. Relative: its clock may differ from ours. */
+export const keepSeconds = (expiresAtSeconds: number, nowSeconds: number): number =>
+  Math.max(1, Math.ceil(expiresAtSeconds - nowSeconds) + 1) + SPARE_SECONDS;
 
 /** The 32 bytes by which a proof is recorded. */
 export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 'base64url'): string {
@@ -70,5 +89,55 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
     },
 
     state: () => ({ entries }),
+  };
+}
+
+const VERDICT_MILLIS = 1_000;
+const MAX_WAITING = 10_000;
+
+/** A store behind a function of the user. Promises: only `true` within a second makes a proof `new`. */
+export function createOwnStore(isNew: IsNewProof, clock: Clock): ReplayStore {
+  let waiting = 0;
+  let isUp = true;
+
+  function ask(key: string, seconds: number): unknown {
+    try {
+      return isNew(key, seconds);
+    } catch {
+      return undefined;
+    }
+  }
+
+  function verdictOf(answer: unknown): ReplayVerdict {
+    isUp = typeof answer === 'boolean';
+    if (!isUp) return 'unavailable';
+    return answer === true ? 'new' : 'seen';
+  }
+
+  function waitFor(answer: PromiseLike<unknown>): Promise<ReplayVerdict> {
+    waiting += 1;
+    return new Promise<ReplayVerdict>((resolve) => {
+      const settle = (value?: unknown) => {
+        cancel();
+        resolve(verdictOf(value));
+      };
+
+      const cancel = clock.after(VERDICT_MILLIS, settle);
+      Promise.resolve(answer).then(settle, () => settle());
+    }).finally(() => {
+      waiting -= 1;
+    });
+  }
+
+  return {
+    record(thumbprint, jti, expiresAtSeconds, nowSeconds) {
+      if (waiting >= MAX_WAITING) return 'unavailable';
+
+      const key = hashProof(thumbprint, jti, 'base64url');
+      const answer = ask(key, keepSeconds(expiresAtSeconds, nowSeconds));
+      return isPromise(answer) ? waitFor(answer) : verdictOf(answer);
+    },
+
+    state: () => ({ isUp }),
   };
 }

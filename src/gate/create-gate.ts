@@ -1,0 +1,31 @@
+// The checks for a server that you already have. Promises: several gates can share a process, and none keeps it
+// alive; nothing is written unless `log` is given. Loads no routes, listener, settings or part.
+import { systemClock as clock } from '../verify/base/clock.ts';
+import { Part } from '../verify/base/part.ts';
+import { createChecks } from './checks.ts';
+import { createGateMethods, type GateMethods } from './foreign/gate.ts';
+import { readGateOptions, type GateOptions } from './options.ts';
+
+/** Made by `createGate`. */
+export interface Gate extends GateMethods {
+  /** Whether tokens can be verified. */
+  readonly isReady: () => boolean;
+  /** Ends what runs in the background. */
+  readonly close: () => void;
+}
+
+/**
+ * Creates the checks and starts to fetch keys. Throws a `TypeError` for the first option that is wrong.
+ *
+ * @example const gate = createGate({ domain: 'idp.test', audience: 'https://api.test' });
+ */
+export function createGate(options: GateOptions): Gate {
+  const values = readGateOptions(options);
+  const serving = { clock, name: 'gate', routes: [], ownRoutes: [], isService: false };
+  const checks = createChecks(values, serving);
+  Part.use(values);
+  checks.fetchKeys();
+
+  const { isReady, close } = checks;
+  return { ...createGateMethods({ ...checks, clock }), isReady, close };
+}

@@ -1,0 +1,2 @@
+// The entry point `gatehouse-http/log`: the log as JSON lines.
+export { jsonLog, type LogOptions } from './options/log.ts';

@@ -1,0 +1,2 @@
+// The entry point `gatehouse-http/metrics`: metrics for Prometheus.
+export { createMetrics, type MetricsOptions, type MetricsWithText } from './options/metrics/metrics.ts';

@@ -1,0 +1,2 @@
+// The entry point `gatehouse-http/resource-metadata`: where clients get a token.
+export { resourceMetadata, type ResourceOptions } from './options/resource-metadata.ts';

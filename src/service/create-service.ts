@@ -1,0 +1,191 @@
+// Routes behind the checks, on a listener of their own. Promises: several services can share a process, and a
+// stopped one does not keep it alive. Loads no settings and no part; handles no signals.
+import { createChecks, type Checks } from '../gate/checks.ts';
+import type { Early } from '../gate/record.ts';
+import { open } from '../gate/rules/access.ts';
+import { systemClock, type Clock } from '../verify/base/clock.ts';
+import { Part } from '../verify/base/part.ts';
+import { unavailable } from '../verify/base/refusal.ts';
+import { readFacts } from '../verify/request/facts.ts';
+import { createListener, listen } from './connection/listener.ts';
+import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
+import { createPipeline, type Readers } from './request/pipeline.ts';
+import { createResponder, type Responder } from './request/responder.ts';
+import { get, type Route, type Routes } from './routes/route.ts';
+import { createRouter, routesProblems } from './routes/router.ts';
+
+/** Made by `createService`. */
+export interface Service {
+  /** Listens and resolves with the URL. Rejects if it cannot listen. */
+  readonly listen: () => Promise<string>;
+  /** Drains: no new connections. Resolves within ten seconds, after the delay that the options set. */
+  readonly stop: () => Promise<'drained' | 'deadline'>;
+}
+
+/**
+ * Creates a service. Throws a `TypeError` for the first option that is wrong, or with a line for each problem of the
+ * routes.
+ *
+ * @example const url = await createService({ routes }, { domain, audience, port: 0 }).listen();
+ */
+export function createService(routes: Routes, options: ServiceOptions): Service {
+  const values = readServiceOptions(options);
+  const problems = problemsOf(routes, OWN_ROUTES, metadataPathsOf(values));
+  if (problems.length > 0) throw new TypeError(problems.join('\n'));
+
+  const service = createListeningService(routes, values, OWN_ROUTES);
+  const name = values.host?.replace(/.*:.*/, '[$&]') ?? 'localhost';
+
+  return {
+    async listen() {
+      const { port } = await service.listen();
+      service.fetchKeys();
+      // RFC 3986 §3.2.2: brackets around IPv6.
+      return `http://${name}:${port}`;
+    },
+
+    stop: service.stop,
+  };
+}
+
+/** How a process differs from a service in code. */
+export interface Kind {
+  /** For log and metrics. */
+  readonly name: string;
+  readonly clock: Clock;
+  /** Forward-auth reads questions, which are about other requests. */
+  readonly createReaders: (routes: Routes, ownRoutes: readonly Route[], early: Early) => Readers;
+  readonly isPolicy: boolean;
+}
+
+export const OWN_ROUTES: Kind = {
+  name: 'own table',
+  clock: systemClock,
+  createReaders: createRouteReaders,
+  isPolicy: false,
+};
+
+/** The request itself is what is asked about. */
+export function createRouteReaders(
+  { routes, rules }: Routes,
+  ownRoutes: readonly Route[],
+  early: Early,
+): Readers {
+  const matchPath = createRouter(routes, rules, ownRoutes);
+  return { readFacts, early, matchRoute: ({ path }) => matchPath(path) };
+}
+
+/** Whether the service is stopping, of which `/readyz` tells. */
+export interface Phase {
+  isStopping: boolean;
+}
+
+export interface ComposedService extends Checks {
+  readonly phase: Phase;
+  readonly responder: Responder;
+}
+
+/** Does not listen or fetch yet. Trusts that the routes have no problems. */
+export function composeService(served: Routes, values: ServiceValues, kind: Kind): ComposedService {
+  const phase: Phase = { isStopping: false };
+  const ownRoutes = createProbes(phase, () => checks.isReady());
+  const { routes } = served;
+  const checks = createChecks(values, {
+    ...kind,
+    routes,
+    ownRoutes,
+    isService: true,
+    joinsChallenges: kind.isPolicy,
+  });
+  const readers = kind.createReaders(served, ownRoutes, checks.early);
+  const pipeline = createPipeline(readers, checks.decide, { clock: kind.clock, ...values });
+  Part.use(values);
+
+  return { ...checks, phase, responder: createResponder(pipeline, checks.replies, checks.observer) };
+}
+
+/** Where it listens. */
+export interface Bound {
+  readonly port: number;
+  readonly metricsPort: number | undefined;
+  readonly address: string;
+}
+
+export interface ListeningService extends ComposedService {
+  /** Rejects with Node's error, plus `host` and `port`. */
+  readonly listen: () => Promise<Bound>;
+  readonly stop: Service['stop'];
+}
+
+export function createListeningService(routes: Routes, values: ServiceValues, kind: Kind): ListeningService {
+  const service = composeService(routes, values, kind);
+  const { clock } = kind;
+  const { host, port, metrics, shutdownDelaySeconds } = values;
+  const endpoint = metrics && Part.contentOf(metrics).endpoint;
+  const listener = createListener(service.responder, clock);
+  let listening: unknown;
+
+  async function listenBoth() {
+    const metricsPort = await endpoint?.listen(host);
+    const bound = await listen(listener.server, port, host).catch((error) => {
+      endpoint?.close();
+      throw error;
+    });
+    return { port: bound.port, metricsPort, address: bound.address };
+  }
+
+  return {
+    ...service,
+
+    listen() {
+      const bound = listenBoth();
+      listening = bound.catch(() => {});
+      return bound;
+    },
+
+    async stop() {
+      service.phase.isStopping = true;
+      // Neither paused connections nor unref'd timers keep the process alive.
+      const awake = setInterval(() => {}, 1_000);
+      if (shutdownDelaySeconds > 0) await wait(clock, shutdownDelaySeconds);
+      // A server that begins to listen after `stop` would never close.
+      await listening;
+      const outcome = await listener.stop();
+      endpoint?.close();
+      service.close();
+      clearInterval(awake);
+      return outcome;
+    },
+  };
+}
+
+const wait = (clock: Clock, seconds: number) =>
+  new Promise<void>((resolve) => {
+    clock.after(seconds * 1_000, resolve);
+  });
+
+const HEALTH_PATH = '/healthz';
+const READINESS_PATH = '/readyz';
+
+const createProbes = (phase: Phase, isReady: () => boolean) => [
+  get(HEALTH_PATH, open, () => ({ status: 'ok' })),
+  get(READINESS_PATH, open, () => readinessOf(phase, isReady)),
+];
+
+/** Throws `Refused`. */
+function readinessOf({ isStopping }: Phase, isReady: () => boolean) {
+  if (isStopping) throw unavailable('shutting-down');
+  if (!isReady()) throw unavailable('keys-unavailable');
+
+  return { status: 'ready' };
+}
+
+function metadataPathsOf({ metadata }: ServiceValues): readonly string[] {
+  return metadata ? Part.contentOf(metadata).paths : [];
+}
+
+/** What prevents startup. A proxy may ask about probes of the server behind it. */
+export function problemsOf(routes: Routes, { isPolicy }: Kind, paths: readonly string[] = []): string[] {
+  const probes = isPolicy ? [] : [HEALTH_PATH, READINESS_PATH];
+  return routesProblems(routes, [...new Set([...probes, ...paths])], isPolicy);
+}

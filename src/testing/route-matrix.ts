@@ -1,0 +1,114 @@
+// A check of every route's access, by requests with tokens of a test issuer.
+import { STATUSES } from '../gate/replies/challenge.ts';
+import { authenticated, checkAccess, type Access } from '../gate/rules/access.ts';
+import type { Guard } from '../gate/rules/guards.ts';
+import { createRouter } from '../service/routes/router.ts';
+import { upstream, withHandler, type Route, type Routes } from '../service/routes/route.ts';
+import { createGate, type Gate } from '../gate/create-gate.ts';
+import { createService, OWN_ROUTES, problemsOf } from '../service/create-service.ts';
+import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
+
+/**
+ * Its message has a line for each response that does not fit its route's access.
+ *
+ * @example await assert.rejects(assertRouteMatrix({ routes: wrongRoutes }), RouteMatrixError);
+ */
+export class RouteMatrixError extends Error {}
+
+/**
+ * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
+ * with all scopes, no scopes, and all scopes but those of each guard. Besides scopes, tokens have only the
+ * usual claims; the guards determine what to expect. Runs no handler, and tests routes of `runForwardAuth`
+ * like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or with a `TypeError` if the
+ * routes cannot be served.
+ *
+ * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
+ */
+export async function assertRouteMatrix(asked: Routes): Promise<void> {
+  const isPolicy = [asked.routes].flat().some((route) => route?.handler === upstream);
+  const problems = problemsOf(asked, { ...OWN_ROUTES, isPolicy });
+  if (problems.length > 0) throw new TypeError(problems.join('\n'));
+
+  const routes = asked.routes.map(withoutHandler);
+  const mismatches = await mismatchesOf({ ...asked, routes });
+  if (mismatches.length > 0) throw new RouteMatrixError(mismatches.join('\n'));
+}
+
+async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
+  const issuer = createTestIssuer();
+  const service = createService({ routes, rules }, { ...issuer.options, host: '127.0.0.1', port: 0 });
+  const gate = createGate(issuer.options);
+  const matchPath = createRouter([], rules);
+  const url = await service.listen();
+
+  const asked = routes.map(async (route) => {
+    const path = route.pattern.replace(/\{\w+\}/g, 'x');
+    const inForce = [...(matchPath(path)?.demands ?? []), route.access];
+
+    const { ask, mismatches } = createAsk(route, url + path);
+    await askForCredentials(ask, inForce, issuer);
+    await askForScopes(ask, inForce, { ...issuer, ...gate });
+    return mismatches;
+  });
+  try {
+    return (await Promise.all(asked)).flat();
+  } finally {
+    gate.close();
+    await service.stop();
+  }
+}
+
+const withoutHandler = (route: Route): Route => withHandler(route, () => ({}));
+
+type InForce = readonly Access<unknown>[];
+
+type Ask = ReturnType<typeof createAsk>['ask'];
+
+function createAsk(route: Route, url: string) {
+  const mismatches: string[] = [];
+
+  async function ask(what: string, status: number, headers = {}, method: string = route.method) {
+    // Otherwise `stop` would wait for the connection.
+    const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
+    await response.arrayBuffer();
+    if (response.status === status) return;
+
+    const asked = `${method} ${route.pattern} (${route.access.name}) with ${what}`;
+    mismatches.push(`${asked}: ${response.status} instead of ${status}`);
+  }
+
+  return { ask, mismatches };
+}
+
+async function askForCredentials(ask: Ask, inForce: InForce, { bearer }: TestIssuer) {
+  const credentials = inForce.map((access) => access.credentials);
+  const refused = credentials.every((one) => one === 'ignored') ? 200 : 401;
+  await ask('no credentials', credentials.includes('required') ? 401 : 200);
+  await ask('an expired token', refused, bearer({ exp: 1 }));
+  await ask('another scheme', refused, { authorization: 'Basic eA==' });
+  // Rules are checked before the method.
+  await ask('another method', inForce.length > 1 ? 401 : 405, {}, 'OPTIONS');
+}
+
+const scopesOf = ({ refused }: Guard) => refused.refusal.scopes ?? [];
+
+async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestIssuer & Gate) {
+  const guards = inForce.flatMap((access) => access.guards);
+  const all = guards.flatMap(scopesOf);
+
+  /** Asks the guards what to expect: only they know their claims and logins. */
+  async function askWith(what: string, scopes: readonly string[]) {
+    const headers = bearer({ scope: scopes.join(' ') });
+    const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
+    const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
+    const refused = verdict.caller && checkAccess(inForce, verdict.caller, true);
+    await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
+  }
+
+  await askWith('neither scopes nor claims', []);
+  await askWith('all scopes', all);
+  for (const guard of guards) {
+    const others = all.filter((scope) => !scopesOf(guard).includes(scope));
+    await askWith(`all scopes but for ${guard.name}`, others);
+  }
+}
