@@ -99,8 +99,8 @@ test('the route matrix names every route that responds wrongly, and the request'
 test('a test issuer creates tokens, bound tokens and proofs that a service accepts at once', async (t) => {
   const issuer = createTestIssuer();
   const route = get('/who', authenticated, ({ caller }) => ({ who: caller.subject, scopes: caller.scopes }));
-  const settings = { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 } as const;
-  const service = createService({ routes: [route] }, settings, issuer);
+  const settings = { ...issuer.options, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 } as const;
+  const service = createService({ routes: [route] }, settings);
   t.after(() => service.stop());
   const url = `${await service.listen()}/who`;
 

@@ -86,7 +86,13 @@ export function createAnswers(
   const metadata = values.metadata && Part.contentOf(values.metadata);
   const cors = createCrossOrigin(values, serving);
   const sink = sinkOf(values);
-  const observer = createObserver({ clock, ...sink, ...countsOf(metrics, isService) });
+  const observer = createObserver({
+    clock,
+    log: sink.log,
+    // A gate sees no response.
+    isAccessLogged: sink.isAccessLogged && isService,
+    ...countsOf(metrics, isService),
+  });
 
   const early = metadata ? [metadata.createEarly({ ...values, log: sink.log ?? NO_LOG })] : [];
   if (cors !== undefined && isService) early.push(cors.preflight);

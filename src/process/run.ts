@@ -175,7 +175,7 @@ async function runCheck(
 
   const events: Event[] = [];
   const record: Log = (event, fields) => void events.push({ event, fields });
-  reportUnknown({ strays, warnings }, record);
+  reportUnknown({ warnings }, record);
   const log = Part.make('log', { log: record, isAccessLogged: false });
   const values = readServiceOptions({ ...options, log });
   return check(createListeningService(routes, values, kind), values, deployment, events);

@@ -23,8 +23,9 @@ export type SettingValues = ValuesOf<typeof SERVICE_SETTINGS>;
 export interface Loaded<Values = Settings> {
   readonly settings: Values;
   readonly files: readonly string[];
+  /** Names that may be misspelt settings. */
   readonly warnings: readonly string[];
-  /** Names in the environment that may be misspelt settings. */
+  /** Those of them that are in the environment. */
   readonly strays: readonly string[];
 }
 
@@ -57,7 +58,8 @@ export async function loadFrom<Values>(
   const problems = [...(await problemsWith(settings)), ...lookup.problems];
   if (problems.length > 0) throw new ConfigurationError(problems);
 
-  return { settings, files: found.files, warnings: found.warnings, strays: found.strays };
+  const { files, warnings, strays } = found;
+  return { settings, files, warnings: [...strays, ...warnings], strays };
 }
 
 export interface LoadedOptions extends ServiceOptions, PartsWithLog {
@@ -65,24 +67,27 @@ export interface LoadedOptions extends ServiceOptions, PartsWithLog {
 }
 
 /** The options that settings describe. */
-export async function optionsOf(settings: Settings) {
-  const { [FIRST_ISSUER]: first, ...issuers } = settings.issuers;
-  const names = Object.keys(RING_SETTINGS).filter((name) => !OF_PROCESS.includes(name));
-  const values: Partial<ServiceOptions> = Object.fromEntries(
-    names.map((name) => [name, Reflect.get(settings, name)]),
-  );
-  const parts = await createParts(settings);
+export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
+  const { [FIRST_ISSUER]: first, ...others } = settings.issuers;
   if (first === undefined) throw new TypeError('settings have a first issuer');
 
-  return Object.freeze<LoadedOptions>({ ...values, ...first, issuers, ...parts });
+  const names = Object.keys(RING_SETTINGS).filter((name) => !OF_PROCESS.includes(name));
+  const values = Object.fromEntries(names.map((name) => [name, Reflect.get(settings, name)]));
+  const issuers = Object.fromEntries(Object.entries(others).map(([name, each]) => [name, present(each)]));
+  const parts = await createParts(settings);
+  return Object.freeze({ ...present(values), ...present(first), issuers, ...parts });
 }
 
 /** What no option is called. */
 const OF_PROCESS = ['applicationName', 'springApplicationName'];
 
+/** Without what is absent: an option that is there has a value. */
+function present<Values extends object>(values: Values): Values {
+  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
+  return Object.fromEntries(entries) as Values;
+}
+
 /** Names that may be misspelt settings. */
-export function reportUnknown({ warnings, strays }: Pick<Loaded, 'warnings' | 'strays'>, log: Log) {
-  for (const name of [...strays, ...warnings]) {
-    log('unknown setting ignored', { setting: printableSetting(name) });
-  }
+export function reportUnknown({ warnings }: Pick<Loaded, 'warnings'>, log: Log) {
+  for (const name of warnings) log('unknown setting ignored', { setting: printableSetting(name) });
 }

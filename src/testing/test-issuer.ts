@@ -12,7 +12,6 @@ import {
 import type { LogPart } from '../gate/options.ts';
 import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
-import type { FetchKeys } from '../verify/options.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -75,7 +74,7 @@ export interface TestOptions {
   readonly domain: string;
   readonly audience: string;
   readonly algorithms: readonly TestAlgorithm[];
-  readonly fetchKeys: FetchKeys;
+  readonly fetchKeys: () => Promise<{ readonly keys: readonly JsonObject[] }>;
   /** Only errors are logged. */
   readonly log: LogPart;
 }

@@ -182,9 +182,12 @@ export const CHECK_OPTIONS = {
 
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
 
-/** A Map or a promise has no members, and its issuers would be overlooked. */
-const byName: Rule<object> = (value) =>
-  Object.prototype.toString.call(value) === '[object Object]' ? undefined : NO_ISSUERS;
+/** Members of a Map or a prototype would be overlooked. A plain object of any realm has one prototype at most. */
+const byName: Rule<object> = (value) => {
+  const prototype: unknown = Reflect.getPrototypeOf(Object(value));
+  const isPlain = prototype === null || Reflect.getPrototypeOf(Object(prototype)) === null;
+  return typeof value === 'object' && value !== null && isPlain ? undefined : NO_ISSUERS;
+};
 
 const VERIFY_PARTS = {
   issuers: option(byName, {}),

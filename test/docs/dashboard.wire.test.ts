@@ -10,7 +10,7 @@ const issuer = createTestIssuer();
 
 function familiesWith(settings: object): ReadonlyMap<string, Family> {
   const routes = [get('/a', open, () => ({}))];
-  const service = createService({ routes }, { ...issuer.settings, ...settings }, issuer);
+  const service = createService({ routes }, { ...issuer.options, ...settings });
   const families = readExposition(service.metricsText());
   void service.stop();
   return families;

@@ -43,13 +43,13 @@ function reasonOf(sentence: string): string {
 async function verdictOf({ algorithm = 'PS256', proof = 'ES256', claims, scheme = 'DPoP', header }: Sent) {
   const issuer = createTestIssuer({ algorithm });
   const { issuers, dpopAlgorithms, dpopMode } = settingsFrom({
-    IDP_DOMAIN: issuer.settings.domain,
-    IDP_AUDIENCE: issuer.settings.audience,
+    IDP_DOMAIN: issuer.options.domain,
+    IDP_AUDIENCE: issuer.options.audience,
     ...environment,
   });
   const { algorithms, tokenType } = issuers.idp!;
   const lists = { algorithms, tokenType, dpopAlgorithms, dpopMode };
-  const gate = await createGate({ ...issuer.settings, ...lists, logLevel: 'silent' }, issuer);
+  const gate = createGate({ ...issuer.options, ...lists, log: undefined });
   const key = makeProofKey(proof);
   const usual = { scope: 'accounts', client_id: 'bank', iat: Math.floor(Date.now() / 1000), jti: 'a' };
   const token = issuer.token({ ...usual, cnf: { jkt: key.thumbprint }, ...claims });

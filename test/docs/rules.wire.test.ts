@@ -56,8 +56,8 @@ async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
     get('/me', authenticated, () => ({})),
     get('/bug', open, () => Promise.reject(new Error('x'))),
   ];
-  const given = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const };
-  const service = createService({ routes }, given, issuer);
+  const given = { ...issuer.options, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const };
+  const service = createService({ routes }, given);
   const port = Number(new URL(await service.listen()).port);
 
   const look = () =>

@@ -1,7 +1,6 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
-import { ISSUER_SETTINGS } from '../../src/settings/table.ts';
-import { SettingProblem } from '../../src/settings/entry.ts';
+import { ISSUER_SETTINGS, type Setting } from '../../src/settings/table.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 
@@ -26,19 +25,25 @@ const { profile, ...others } = PROFILE_SETTINGS;
 /** The settings of the first issuer, among those of the service. */
 const ROWS = { profile, ...ISSUER_SETTINGS, ...others };
 
-type Row = (typeof ROWS)[keyof typeof ROWS];
+/** The options of parts, which their rows import. */
+const OPTIONS = new Map(
+  await Promise.all(
+    Object.entries<Setting<any>>(ROWS).map(
+      async ([name, { load, option }]) => [name, (await load?.()) ?? option] as const,
+    ),
+  ),
+);
 
 /** The defaults, in the order of the table. */
 function readDefaults(profile: string): readonly string[] {
   const earlier: Record<string, unknown> = { profile, domain: '<domain>' };
-  return Object.entries(ROWS).map(([name, { byDefault }]: [string, Row]) => {
-    try {
-      earlier[name] ??= byDefault(earlier);
-      return shown(byDefault(earlier));
-    } catch (failure) {
-      if (!(failure instanceof SettingProblem)) throw failure;
-      return 'required';
-    }
+  return Object.entries<Setting<any>>(ROWS).map(([name, { byDefault, yaml }]) => {
+    const { missing, byDefault: ofOption } = OPTIONS.get(name)!;
+    // Those of a part are required only where the part is wanted.
+    if (missing !== undefined && yaml.startsWith('idp.')) return 'required';
+    const usual = byDefault?.(earlier) ?? ofOption;
+    earlier[name] ??= usual;
+    return shown(usual);
   });
 }
 

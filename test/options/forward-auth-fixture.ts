@@ -1,17 +1,18 @@
 /* A policy behind a listener in this process, and the questions that proxies ask of it. */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { composeService } from '../../src/process/compose-service.ts';
-import { SERVICE_SETTINGS, type GivenSettings } from '../../src/settings/service-settings.ts';
-import { checkGiven } from '../../src/settings/in-code.ts';
+import { createQuestionReaders } from '../../src/options/forward-auth.ts';
+import { composeService } from '../../src/service/create-service.ts';
+import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
+import { systemClock as clock } from '../../src/verify/base/clock.ts';
+import type { FetchKeys } from '../../src/verify/options.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
 import type { Routes } from '../../src/service/routes/route.ts';
 import { createMetrics } from '../../src/options/metrics/metrics.ts';
-import { createLog } from '../../src/options/log.ts';
-import { clock } from '../../src/options/log.ts';
 import { createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { openWire } from '../support/client.ts';
 import { serve } from '../support/serve.ts';
+import { createTestLog, kindWith } from '../support/settings.ts';
 import { isWhole, parseResponse, type WireResponse } from '../support/wire-response.ts';
 
 export const issuer = createTestIssuer();
@@ -57,20 +58,19 @@ export function bound(method: string, url: string, claims: Record<string, unknow
 /** A policy under DPoP `ALLOWED`, unless told otherwise. */
 export async function startPolicy(
   routes: Routes,
-  given: Partial<GivenSettings> = {},
-  fetchKeys: () => Promise<Record<string, unknown>> = issuer.fetchKeys,
+  given: Partial<ServiceOptions> = {},
+  fetchKeys: FetchKeys = issuer.options.fetchKeys,
 ) {
-  const all = { ...issuer.settings, dpopMode: 'ALLOWED', accessLog: true, ...given } as GivenSettings;
-  const settings = checkGiven(SERVICE_SETTINGS, all);
-  const logs: Record<string, unknown>[] = [];
-  const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const metrics = createMetrics('forward-auth');
-  const service = composeService(
-    { ...routes, isPolicy: true },
-    settings,
-    { clock, log, metrics },
-    { fetchKeys },
-  );
+  const { log, logs } = createTestLog(clock, 'debug', true);
+  const metrics = createMetrics();
+  const dpopMode = 'ALLOWED';
+  const options = { ...issuer.options, dpopMode, log, metrics, fetchKeys, ...given } as const;
+  const kind = {
+    name: 'forward-auth',
+    createReaders: createQuestionReaders,
+    isPolicy: true,
+  };
+  const service = composeService(routes, readServiceOptions(options), kindWith(clock, kind));
   const { server } = createListener(service.responder, clock);
   const questions: IncomingMessage[] = [];
   const connections = new Set<Socket>();
@@ -86,7 +86,7 @@ export async function startPolicy(
     /** What has been asked, probes included, and over which connections. */
     questions,
     connections,
-    metrics: service.metricsText,
+    metrics: metrics.text,
 
     /** Sends a question on a connection of its own; `closes` says whether the service then closes it. */
     async ask({

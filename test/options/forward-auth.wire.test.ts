@@ -327,7 +327,7 @@ describe('what passes', () => {
     const header = JSON.stringify({ alg: 'RS256', kid });
     const usual = JSON.stringify({
       iss: 'https://issuer.test/',
-      aud: issuer.settings.audience,
+      aud: issuer.options.audience,
       sub: 'test-user',
       exp: 4e9,
     });

@@ -201,12 +201,16 @@ test('a handler sees the issuer of its caller, by iss and by name, and can tell 
     issuerName: caller.issuerName,
     subject: caller.subject,
   }));
-  const { domain, audience } = second.settings;
-  const settings = { ...first.settings, issuers: { partner: { domain, audience } } };
+  const { domain, audience } = second.options;
+  const settings = { ...first.options, issuers: { partner: { domain, audience } } };
   const service = createService(
     { routes: [who] },
-    { ...settings, host: '127.0.0.1', port: 0 },
-    { fetchKeys: (_, name) => (name === 'idp' ? first : second).fetchKeys() },
+    {
+      ...settings,
+      host: '127.0.0.1',
+      port: 0,
+      fetchKeys: (_, name) => (name === 'idp' ? first : second).options.fetchKeys(),
+    },
   );
   t.after(() => service.stop());
   const url = await service.listen();

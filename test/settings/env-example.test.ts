@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { namesFor } from '../../src/settings/names.ts';
-import { SERVICE_SETTINGS } from '../../src/settings/service-settings.ts';
+import { SERVICE_SETTINGS } from '../../src/settings/load-settings.ts';
 import { ISSUER_SETTINGS } from '../../src/settings/table.ts';
 import { load, SETTINGS } from './every-setting.ts';
 

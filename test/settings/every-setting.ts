@@ -3,13 +3,13 @@ import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
+import type { ProfileSettings } from '../../src/profiles/settings.ts';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
-import { SERVICE_SETTINGS, type GivenSettings } from '../../src/settings/service-settings.ts';
-import { checkGiven } from '../../src/settings/in-code.ts';
-import { type IssuerSettings } from '../../src/settings/load.ts';
+import type { Loaded } from '../../src/settings/load-settings.ts';
+import type { IssuerValues } from '../../src/verify/options.ts';
+import { loadProfileNow } from '../support/settings.ts';
 
-export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerSettings;
+export type Name = Exclude<keyof ProfileSettings, 'issuers'> | keyof IssuerValues;
 /** How a value is written in a file or the environment, and the loaded value. */
 export type Spelling = readonly [written: string, value: unknown];
 
@@ -314,7 +314,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     name: 'corsAllowedOrigins',
     env: 'CORS_ALLOWED_ORIGINS',
     yaml: 'cors.allowedOrigins',
-    byDefault: [],
+    byDefault: undefined,
     good: [
       ['https://one.test', ['https://one.test']],
       ['http://two.test:81, https://three.test', ['http://two.test:81', 'https://three.test']],
@@ -326,7 +326,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     name: 'corsAllowCredentials',
     env: 'CORS_ALLOW_CREDENTIALS',
     yaml: 'cors.allowCredentials',
-    byDefault: true,
+    byDefault: undefined,
     good: [NO, YES],
     bad: NOT_BOOLEAN,
   },
@@ -346,7 +346,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     name: 'corsAllowedHeaders',
     env: 'CORS_ALLOWED_HEADERS',
     yaml: 'cors.allowedHeaders',
-    byDefault: [],
+    byDefault: undefined,
     good: [
       ['X-Request-Id', ['X-Request-Id']],
       ['traceparent, If-Match', ['traceparent', 'If-Match']],
@@ -358,7 +358,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     name: 'corsExposedHeaders',
     env: 'CORS_EXPOSED_HEADERS',
     yaml: 'cors.exposedHeaders',
-    byDefault: [],
+    byDefault: undefined,
     good: [
       ['ETag', ['ETag']],
       ['Location, Retry-After', ['Location', 'Retry-After']],
@@ -433,12 +433,9 @@ export interface Sources {
 }
 
 /** Loads from a directory with only these files, and this environment. */
-export function load({ environment = {}, files = {} }: Sources): ReturnType<typeof loadProfileSettings> {
-  return inDirectory(files, (directory) => loadProfileSettings(environment, directory));
+export function load({ environment = {}, files = {} }: Sources): Loaded<ProfileSettings> {
+  return inDirectory(files, (directory) => loadProfileNow(environment, directory));
 }
-
-/** Checks settings as `createService` does. */
-export const checkSettings = (given: GivenSettings) => checkGiven(SERVICE_SETTINGS, given);
 
 /** Runs an action in a directory with only these files. */
 export function inDirectory<Result>(files: Sources['files'], action: (directory: string) => Result): Result {

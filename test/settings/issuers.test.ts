@@ -2,16 +2,9 @@
    (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import type { GivenSettings } from '../../src/settings/service-settings.ts';
-import {
-  checkSettings,
-  load,
-  onlyProblem,
-  problemsIn,
-  problemsOf,
-  REQUIRED,
-  type Sources,
-} from './every-setting.ts';
+import { readGateOptions } from '../../src/gate/options.ts';
+import { valuesOf } from '../support/settings.ts';
+import { load, onlyProblem, problemsIn, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
 
 const PARTNER = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: 'orders-api' };
 const TWO = { ...REQUIRED, ISSUERS: 'partner', ...PARTNER };
@@ -212,7 +205,7 @@ for (const name of ['a', 'a234567890123456', 'api', 'server', 'issuers', 'idp2',
     for (const issuers of [
       issuersOf({ environment: { ...REQUIRED, ...own } }),
       issuersOf({ environment: REQUIRED, files }),
-      checkSettings(given).issuers,
+      readGateOptions(given).issuers,
     ]) {
       assert.deepEqual(Object.keys(issuers), ['idp', name]);
       assert.equal(issuers[name]?.domain, 'x.test');
@@ -321,43 +314,54 @@ const GIVEN = {
   issuers: { partner: { domain: 'partner.test', audience: 'orders-api' } },
 };
 
-test('accepts issuers in code by the same names, and loaded ones unchanged', () => {
+test('gives issuers in code the values that loaded ones have', async () => {
   const { settings } = load({ environment: TWO });
-  const checked = checkSettings(GIVEN);
-  assert.deepEqual(checked.issuers, settings.issuers);
-  assert.deepEqual(checkSettings(checked), checked);
+  assert.deepEqual(readGateOptions(GIVEN).issuers, settings.issuers);
+  assert.deepEqual((await valuesOf(settings)).issuers, settings.issuers);
   const everything = { ...GIVEN, issuers: { partner: EVERYTHING } };
-  assert.deepEqual(checkSettings(everything).issuers.partner, EVERYTHING);
-  assert.equal(checkSettings({ ...checked, port: 1 }).port, 1);
+  assert.deepEqual(readGateOptions(everything).issuers.partner, EVERYTHING);
 });
 
-test('reports every problem of issuers in code at once', () => {
-  const given = {
-    ...GIVEN,
-    issuers: {
-      partner: { domain: 'idp.test', audience: '', scopeClam: 'x', port: 1 },
-      Other: { domain: 'x.test', audience: 'x' },
-    },
-  };
-  const problems = problemsIn(() => checkSettings(given as GivenSettings));
-  const shown = problems.map((problem) => problem.replace(/[;,].*/, ''));
-  assert.deepEqual(shown, [
-    'issuers (in code): must be up to 20 names in lower case',
-    'issuers.partner.audience (in code): the audience is required',
-    'issuers.partner.issuer (in code): is also the issuer (iss) of another',
-    'issuers.partner.scopeClam (in code): is not a setting',
-    'issuers.partner.port (in code): is not a setting',
-    'issuers.Other.domain (in code): is not a setting',
-    'issuers.Other.audience (in code): is not a setting',
-  ]);
-});
+const partnerWith = (changes: object) => ({ partner: { ...GIVEN.issuers.partner, ...changes } });
 
-test('refuses a Map as an issuer or as the issuers', () => {
-  const partner = { ...GIVEN.issuers.partner, jwksUri: {} };
-  const given = { ...GIVEN, issuers: { partner }, otherissuers: { a: 1 } };
-  const problems = problemsIn(() => checkSettings(given as unknown as GivenSettings));
-  assert.deepEqual(
-    problems.map((problem) => problem.replace(/ .*/, '')),
-    ['issuers.partner.jwksUri', 'otherissuers'],
-  );
+const NAMES = /^issuers: must be up to 20 names in lower case, /;
+
+for (const [what, issuers, problem] of [
+  [
+    'no audience',
+    partnerWith({ audience: undefined }),
+    /^issuers\.partner: audience: the audience is required/,
+  ],
+  ['an empty audience', partnerWith({ audience: '' }), /^issuers\.partner: audience: is empty, or has white/],
+  ['an unknown option', partnerWith({ scopeClam: 'x' }), /^issuers\.partner: scopeClam: is no option; /],
+  ['an option of all issuers', partnerWith({ port: 1 }), /^issuers\.partner: port: is no option; /],
+  [
+    'the issuer of another',
+    partnerWith({ domain: 'idp.test' }),
+    /^issuers\.partner: issuer: is also the issuer/,
+  ],
+  ['an upper-case name', { Other: GIVEN.issuers.partner }, NAMES],
+  ['the name of the first', { idp: GIVEN.issuers.partner }, NAMES],
+  ['a Map', new Map([['partner', GIVEN.issuers.partner]]), /^issuers: must be an object with the options of/],
+  ['only inherited names', Object.create(GIVEN.issuers), /^issuers: must be an object with the options of/],
+  ['a list', [GIVEN.issuers.partner], /^issuers: must be an object with the options of/],
+  ['null', null, /^issuers: must be an object with the options of/],
+  ['an issuer that is a Map', { partner: new Map() }, /^issuers\.partner: domain: the issuer base URL is/],
+  ['an issuer that is undefined', { partner: undefined }, /^issuers\.partner: must be an object/],
+] as const) {
+  test(`refuses issuers in code with ${what}, and names the option [H2]`, () => {
+    assert.throws(() => readGateOptions({ ...GIVEN, issuers } as never), {
+      name: 'TypeError',
+      message: problem,
+    });
+  });
+}
+
+test('accepts twenty issuers in code besides the first, and refuses another', () => {
+  const some = (count: number) =>
+    Object.fromEntries(
+      Array.from({ length: count }, (_, at) => [`a${at}`, { domain: `a${at}.test`, audience: 'x' }]),
+    );
+  assert.equal(Object.keys(readGateOptions({ ...GIVEN, issuers: some(20) }).issuers).length, 21);
+  assert.throws(() => readGateOptions({ ...GIVEN, issuers: some(21) }), { message: NAMES });
 });

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadProfileSettings } from '../../src/profiles/settings.ts';
+import { loadProfileNow } from '../support/settings.ts';
 import { loadFrom, loadSettings } from '../../src/settings/load-settings.ts';
 import {
   inDirectory,
@@ -301,7 +301,7 @@ test('returns the paths of the files that were read, and of no others', () => {
     [{ '.env': 'CONFIG_FILE=x.yml', 'x.yml': '', 'application.yml': '' }, ['.env', 'x.yml']],
   ] as const) {
     inDirectory(files, (directory) => {
-      const { files: read } = loadProfileSettings(REQUIRED, directory);
+      const { files: read } = loadProfileNow(REQUIRED, directory);
       assert.deepEqual(
         read,
         names.map((name) => join(directory, name)),

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadProfileSettings } from '../../src/profiles/settings.ts';
+import { loadProfileNow } from '../support/settings.ts';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
 import { loadSettings } from '../../src/settings/load-settings.ts';
 import {
@@ -60,7 +60,7 @@ test('reports the source of an invalid value: environment, .env or YAML, with th
     (directory) => {
       const environment = { ...REQUIRED, ERROR_DETAIL: 'yes' };
       assert.deepEqual(
-        problemsIn(() => loadProfileSettings(environment, directory)),
+        problemsIn(() => loadProfileNow(environment, directory)),
         [
           `server.port (${directory}/application.yml, line 2): must be a whole number from 0 to 65535`,
           `IDP_DPOP_NONCE_SECRET (${directory}/.env, line 3): must have at least 32 characters`,

@@ -5,7 +5,7 @@ import fs, { mkdirSync, symlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { loadProfileSettings } from '../../src/profiles/settings.ts';
+import { loadProfileNow } from '../support/settings.ts';
 import { processorMillis } from '../support/processor-time.ts';
 import {
   inDirectory,
@@ -44,7 +44,7 @@ test('reads a CONFIG_FILE in another directory', () => {
 
 test('needs neither .env nor application.yml nor the directory itself', () => {
   assert.deepEqual(
-    problemsIn(() => loadProfileSettings(REQUIRED, '/nonexistent')),
+    problemsIn(() => loadProfileNow(REQUIRED, '/nonexistent')),
     [],
   );
   assert.equal(load({ environment: REQUIRED }).settings.port, 3001);
@@ -81,7 +81,7 @@ for (const [what, make] of Object.entries(IRREGULAR)) {
         const environment = name === 'x.yml' ? { ...REQUIRED, CONFIG_FILE: name } : REQUIRED;
         const label = name === 'x.yml' ? 'CONFIG_FILE (environment): ' : '';
         assert.deepEqual(
-          problemsIn(() => loadProfileSettings(environment, directory)),
+          problemsIn(() => loadProfileNow(environment, directory)),
           [`${label}${join(directory, name)}: is not a regular file; put one there or remove it`],
         );
       });
@@ -93,7 +93,7 @@ test('does not report settings as missing that may be in an unreadable .env, eve
   inDirectory({ 'application.yml': 'server:\n  port: 5' }, (directory) => {
     mkdirSync(join(directory, '.env'));
     assert.deepEqual(
-      problemsIn(() => loadProfileSettings({}, directory)),
+      problemsIn(() => loadProfileNow({}, directory)),
       [`${directory}/.env: is not a regular file; put one there or remove it`],
     );
   });
@@ -102,7 +102,7 @@ test('does not report settings as missing that may be in an unreadable .env, eve
 test('reads a link to a regular file', () => {
   inDirectory({ 'x.yml': 'server:\n  port: 5' }, (directory) => {
     symlinkSync('x.yml', join(directory, 'application.yml'));
-    assert.equal(loadProfileSettings(REQUIRED, directory).settings.port, 5);
+    assert.equal(loadProfileNow(REQUIRED, directory).settings.port, 5);
   });
 });
 
@@ -111,7 +111,7 @@ for (const name of ['.env', 'application.yml']) {
     inDirectory({}, (directory) => {
       symlinkSync('nowhere', join(directory, name));
       assert.deepEqual(
-        problemsIn(() => loadProfileSettings(REQUIRED, directory)),
+        problemsIn(() => loadProfileNow(REQUIRED, directory)),
         [
           `${directory}/${name}: cannot be read (ENOENT); make it readable, or correct the setting that names it`,
         ],
@@ -147,7 +147,7 @@ test('says why a file cannot be read', () => {
   inDirectory({}, (directory) => {
     symlinkSync('application.yml', join(directory, 'application.yml'));
     assert.deepEqual(
-      problemsIn(() => loadProfileSettings(REQUIRED, directory)),
+      problemsIn(() => loadProfileNow(REQUIRED, directory)),
       [
         `${directory}/application.yml: cannot be read (ELOOP); make it readable, or correct the setting that names it`,
       ],
@@ -177,7 +177,7 @@ for (const name of ['.env', 'application.yml']) {
     inDirectory({ [name]: '' }, (directory) => {
       failWith(t, 'readFileSync', 'EACCES');
       assert.deepEqual(
-        problemsIn(() => loadProfileSettings(REQUIRED, directory)),
+        problemsIn(() => loadProfileNow(REQUIRED, directory)),
         [
           `${directory}/${name}: cannot be read (EACCES); make it readable, or correct the setting that names it`,
         ],
@@ -189,10 +189,10 @@ for (const name of ['.env', 'application.yml']) {
 test('ignores files that the permission model hides, and names them as not granted when a setting is missing', (t) => {
   for (const name of ['lstatSync', 'existsSync'] as const) failWith(t, name, 'ERR_ACCESS_DENIED');
   assert.deepEqual(
-    problemsIn(() => loadProfileSettings(REQUIRED, '/srv')),
+    problemsIn(() => loadProfileNow(REQUIRED, '/srv')),
     [],
   );
-  const [problem] = problemsIn(() => loadProfileSettings({ IDP_AUDIENCE: 'x' }, '/srv'));
+  const [problem] = problemsIn(() => loadProfileNow({ IDP_AUDIENCE: 'x' }, '/srv'));
   assert.ok(
     problem?.startsWith(
       'IDP_DOMAIN or idp.domain (environment, /srv/.env (not granted), /srv/application.yml (not granted)): ',
@@ -204,7 +204,7 @@ test('ignores files that the permission model hides, and names them as not grant
 test('refuses a CONFIG_FILE that the permission model hides', (t) => {
   failWith(t, 'lstatSync', 'ERR_ACCESS_DENIED');
   assert.deepEqual(
-    problemsIn(() => loadProfileSettings({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
+    problemsIn(() => loadProfileNow({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
     [
       'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); make it readable, or correct the setting that names it',
     ],
@@ -222,7 +222,7 @@ test('rethrows an error that does not come from the file system, instead of repo
   });
   syncBuiltinESMExports();
   assert.throws(
-    () => loadProfileSettings(REQUIRED, '/nonexistent'),
+    () => loadProfileNow(REQUIRED, '/nonexistent'),
     (failure) => failure === bug,
   );
 });

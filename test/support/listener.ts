@@ -4,12 +4,11 @@ import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { routesOf } from '../../src/profiles/routes.ts';
-import { composeService } from '../../src/process/compose-service.ts';
+import { composeService } from '../../src/service/create-service.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
-import { createLog } from '../../src/options/log.ts';
 import { openWire, type Wire } from './client.ts';
 import { TestClock } from './clock.ts';
-import { settingsFrom, type Environment } from './service.ts';
+import { createTestLog, kindWith, settingsFrom, valuesOf, type Environment } from './settings.ts';
 
 export const HOST = 'Host: api.test\r\n';
 export const ORIGIN = 'https://app.test';
@@ -60,10 +59,9 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     ...environment,
   });
   const clock = new TestClock(Date.UTC(2030, 0, 1));
-  const logs: Record<string, unknown>[] = [];
-  const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const options = { fetchKeys: () => new Promise<never>(() => {}) };
-  const { phase, responder } = composeService(routesOf(settings), settings, { clock, log }, options);
+  const { log, logs } = createTestLog(clock, settings.logLevel, settings.accessLog);
+  const values = await valuesOf(settings, { log, fetchKeys: () => new Promise<never>(() => {}) });
+  const { phase, responder } = composeService(routesOf(settings), values, kindWith(clock));
   const holder = new EventEmitter();
   const { server, stop } = createListener(
     {

@@ -91,7 +91,7 @@ export const more = [get('/c/{id}', mayRead, page, list), post('/c/{id}', mayRea
 export const makers = { get, post, json, query, reply };
 export default one;
 
-export const gate = await createGate(settings);
+export const gate = createGate(settings);
 export const { check, admit } = gate;
 export const later = createGate(settings);
 export const checkRequest = (request: GateRequest) => gate.check(request, optional);

@@ -1,17 +1,16 @@
 /* Runs the pipeline with other routes, for tests of what no profile has. */
 import type { Server } from 'node:http';
-import { composeRequestParts } from '../../src/process/compose.ts';
-import { createRouteReaders, partsOf } from '../../src/process/compose-service.ts';
+import { createAnswers, type Answers } from '../../src/gate/checks.ts';
+import { createRouteReaders } from '../../src/service/create-service.ts';
 import { createPipeline } from '../../src/service/request/pipeline.ts';
 import { createResponder, type Responder } from '../../src/service/request/responder.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
-import { createLog } from '../../src/options/log.ts';
 import type { PrefixRule, Route } from '../../src/service/routes/route.ts';
 import type { SenderCheck } from '../../src/verify/caller.ts';
 import type { TokenVerifier } from '../../src/verify/token/verify.ts';
 import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
 import { serve, type Served } from './serve.ts';
-import type { Environment } from './service.ts';
+import { createTestLog, valuesOf, type Environment } from './settings.ts';
 
 export interface RoutesToTest {
   readonly routes: readonly Route[];
@@ -26,25 +25,24 @@ export interface RoutesToTest {
 
 export interface BuiltRoutes {
   readonly responder: Responder;
-  readonly way: ReturnType<typeof composeRequestParts>;
+  readonly way: Answers;
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
 }
 
 /** The pipeline over these routes. It accepts the tokens of `tokenWith`. */
-export function createRoutes({
+export async function createRoutes({
   routes,
   policy = [],
   environment = {},
   verify = verifierWith(environment),
   sender = (usual) => usual,
-}: RoutesToTest): BuiltRoutes {
+}: RoutesToTest): Promise<BuiltRoutes> {
   const settings = settingsWith(environment);
-  const logs: Record<string, any>[] = [];
-  const log = createLog('debug', (line) => logs.push(JSON.parse(line)), clock.now);
-  const surroundings = { clock, log };
-  const checks = { verifyToken: verify, checkSender: sender(senderWith(environment)) };
-  const way = composeRequestParts(settings, surroundings, partsOf(settings, surroundings), checks);
+  const { log, logs } = createTestLog(clock, 'debug', settings.accessLog);
+  const values = await valuesOf(settings, { log });
+  const serving = { clock, name: 'own table', routes: [], ownRoutes: [], isService: true };
+  const way = createAnswers(values, serving, verify, sender(senderWith(environment)));
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { clock, ...settings });
@@ -59,7 +57,7 @@ export interface RunningRoutes extends BuiltRoutes, Served {
 
 /** The same behind a listener on a free port. */
 export async function startRoutes(routes: RoutesToTest): Promise<RunningRoutes> {
-  const { responder, way, logs } = createRoutes(routes);
+  const { responder, way, logs } = await createRoutes(routes);
   const { server, stop } = createListener(responder, clock);
   routes.prepare?.(server);
   return { responder, way, logs, server, drain: stop, ...(await serve(server)) };

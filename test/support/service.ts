@@ -9,27 +9,18 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../../src/profiles/routes.ts';
-import { composeService } from '../../src/process/compose-service.ts';
-import type { JsonObject } from '../../src/verify/base/encoding.ts';
+import { composeService } from '../../src/service/create-service.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
-import { createLog } from '../../src/options/log.ts';
-import { loadProfileSettings, type ProfileSettings } from '../../src/profiles/settings.ts';
-import type { IssuerSettings } from '../../src/settings/load.ts';
+import type { ProfileSettings } from '../../src/profiles/settings.ts';
+import type { FetchKeys } from '../../src/verify/options.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Response, type Ask } from './client.ts';
 import { TestClock } from './clock.ts';
 import { serve, type Served } from './serve.ts';
+import { createTestLog, kindWith, settingsFrom, valuesOf, type Environment } from './settings.ts';
 
-/** Settings as environment variables. */
-export type Environment = Readonly<Record<string, string>>;
-
-/** This folder has no settings files. */
-const NO_SETTINGS = fileURLToPath(new URL('.', import.meta.url));
-
-/** The settings of this environment, without files. */
-export const settingsFrom = (environment: Environment): ProfileSettings =>
-  loadProfileSettings(environment, NO_SETTINGS).settings;
+export { settingsFrom, type Environment };
 
 /** The settings that the provider's tokens and keys need. */
 export const providerSettings = (provider: Provider): Environment => ({
@@ -55,7 +46,7 @@ export interface InProcess {
   readonly environment?: Environment;
   readonly clock?: TestClock;
   /** Replaces fetching from the provider. */
-  readonly fetchKeys?: (issuer: IssuerSettings, name: string) => Promise<JsonObject>;
+  readonly fetchKeys?: FetchKeys;
   /** Does not fetch keys before the first request. */
   readonly cold?: boolean;
 }
@@ -64,9 +55,9 @@ export interface InProcess {
 export async function startService(plan: InProcess): Promise<TestService> {
   const { provider, environment = {}, clock = new TestClock(), cold = false } = plan;
   const settings = settingsFrom({ ...providerSettings(provider), LOG_LEVEL: 'debug', ...environment });
-  const logs: Record<string, any>[] = [];
-  const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const service = composeService(routesOf(settings), settings, { clock, log }, plan);
+  const { log, logs } = createTestLog(clock, settings.logLevel, settings.accessLog);
+  const values = await valuesOf(settings, { log, fetchKeys: plan.fetchKeys });
+  const service = composeService(routesOf(settings), values, kindWith(clock, { name: settings.profile }));
   const { phase, issuers, responder, close } = service;
   const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;

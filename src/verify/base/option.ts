@@ -170,7 +170,7 @@ export const oneOf = <Word extends string>(...words: readonly Word[]): Rule<Word
 /** Holes are wrong: `Array.from` gives them a value. */
 export const listOf = <Member>(rule: Rule<Member>, least = 1): Rule<readonly Member[]> =>
   function checkList(value) {
-    if (!Array.isArray(value) || value.length < least) return `must be a list of ${least} or more`;
+    if (!Array.isArray(value) || value.length < least) return `must be a list of ${least} or more texts`;
     return Array.from(value, rule).find((problem) => problem !== undefined);
   };
 

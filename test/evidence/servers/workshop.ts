@@ -50,7 +50,7 @@ async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, null>
 export async function openWorkshop() {
   const issuer = createTestIssuer();
   const keys = createServer(async (_request, response) => {
-    response.end(JSON.stringify(await issuer.fetchKeys()));
+    response.end(JSON.stringify(await issuer.options.fetchKeys()));
   }).listen(0, '127.0.0.1');
   await once(keys, 'listening');
 
@@ -65,7 +65,7 @@ export async function openWorkshop() {
       NEXT_TELEMETRY_DISABLED: '1',
       KEYS_URL: `http://127.0.0.1:${(keys.address() as AddressInfo).port}`,
       GATE_SETTINGS: JSON.stringify({
-        ...issuer.settings,
+        ...issuer.options,
         dpopMode: 'ALLOWED',
         dpopNonceSecret: NONCE_SECRET,
         ...settings,

@@ -16,6 +16,7 @@ import {
   under,
   type Caller,
 } from '../../../src/gatehouse.ts';
+import { jsonLog } from '../../../src/log.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 
 const issuer = createTestIssuer();
@@ -23,7 +24,7 @@ const access = needs(scope('read:orders'));
 const READER = { scope: 'read:orders' };
 
 async function openGate(t: TestContext, settings: object = {}) {
-  const gate = await createGate({ ...issuer.settings, ...settings }, issuer);
+  const gate = createGate({ ...issuer.options, ...settings });
   t.after(gate.close);
   return gate;
 }
@@ -344,8 +345,8 @@ async function linesOf(t: TestContext, action: () => unknown): Promise<Record<st
 }
 
 test('the log names issuer and key of a caller whom authorize refuses', async (t) => {
-  const { gate, caller } = await admitted(t, READER, { logLevel: 'debug' });
-  const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
+  const { gate, caller } = await admitted(t, READER, { log: jsonLog({ level: 'debug' }) });
+  const [{ kid } = {}] = (await issuer.options.fetchKeys()).keys;
   const lines = await linesOf(t, () => gate.authorize(caller, needs(scope('write:orders'))));
   assert.deepEqual(
     lines.map((line) => [line.message, line.reason, line.issuer, line.kid]),
@@ -354,8 +355,8 @@ test('the log names issuer and key of a caller whom authorize refuses', async (t
 });
 
 test('the log names issuer and key of a good token whose sender constraint is refused [RFC 9449 §7.1]', async (t) => {
-  const gate = await openGate(t, { logLevel: 'debug', dpopMode: 'ALLOWED' });
-  const [{ kid } = {}] = (await issuer.fetchKeys()).keys;
+  const gate = await openGate(t, { log: jsonLog({ level: 'debug' }), dpopMode: 'ALLOWED' });
+  const [{ kid } = {}] = (await issuer.options.fetchKeys()).keys;
   const token = issuer.boundToken(createProofKey(), READER);
   const lines = await linesOf(t, () => gate.check(requestWith('Authorization', `Bearer ${token}`), access));
   assert.deepEqual(
@@ -365,7 +366,7 @@ test('the log names issuer and key of a good token whose sender constraint is re
 });
 
 test('a gate logs no line for an admitted request, even with accessLog', async (t) => {
-  const gate = await openGate(t, { accessLog: true, logLevel: 'debug' });
+  const gate = await openGate(t, { log: jsonLog({ access: true, level: 'debug' }) });
   const request = requestWith('Authorization', issuer.bearer(READER).authorization);
   const lines = await linesOf(t, async () => {
     assert.ok(!(await gate.check(request, access)).refusal);
@@ -400,7 +401,7 @@ test('the gate refuses a login that is too old [RFC 9470 §3]', async (t) => {
 
 for (const thrown of [new Error('a bug'), undefined, null, 0]) {
   test(`authorize refuses with 500 if a guard throws ${thrown}`, async (t) => {
-    const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
+    const { gate, caller } = await admitted(t, READER, { log: undefined });
     const guard = claimCheck('broken', () => {
       throw thrown;
     });
@@ -472,7 +473,7 @@ test('a base access that needs any one of several scopes names them all in its c
 });
 
 test('authorize refuses with 500 if the only guard of an access throws', async (t) => {
-  const { gate, caller } = await admitted(t, READER, { logLevel: 'silent' });
+  const { gate, caller } = await admitted(t, READER, { log: undefined });
   const faulty = needs(
     claimCheck('is good', () => {
       throw new Error('a bug');
@@ -493,7 +494,11 @@ test('tells at debug which audience, issuer, URI and number of keys a refused to
   t.after(() => {
     process.stdout.write = write;
   });
-  const gate = await openGate(t, { logLevel: 'debug', dpopMode: 'ALLOWED', publicUrl: 'https://api.test' });
+  const gate = await openGate(t, {
+    log: jsonLog({ level: 'debug' }),
+    dpopMode: 'ALLOWED',
+    publicUrl: 'https://api.test',
+  });
   process.stdout.write = (text) => lines.push(String(text)) > 0;
   const key = createProofKey();
   const bound = issuer.boundToken(key, READER);

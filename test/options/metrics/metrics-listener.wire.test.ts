@@ -5,6 +5,7 @@ import type { Server } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { createService, get, open } from '../../../src/gatehouse.ts';
+import { createMetrics } from '../../../src/metrics.ts';
 import { createMetricsListener } from '../../../src/options/metrics/metrics-listener.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { exchange, openWire } from '../../support/client.ts';
@@ -124,11 +125,22 @@ test('accepts at most twenty connections at a time', async (t) => {
 
 const issuer = createTestIssuer();
 
-const serviceOn = (settings: { port: number; metricsPort: number; host?: string; metricsHost?: string }) =>
+interface Ports {
+  readonly port: number;
+  readonly metricsPort: number;
+  readonly host?: string;
+  readonly metricsHost?: string;
+}
+
+const serviceOn = ({ metricsPort, metricsHost, ...settings }: Ports) =>
   createService(
     { routes: [get('/a', open, () => ({}))] },
-    { ...issuer.settings, host: '127.0.0.1', ...settings },
-    issuer,
+    {
+      ...issuer.options,
+      host: '127.0.0.1',
+      ...settings,
+      metrics: createMetrics({ port: metricsPort, host: metricsHost }),
+    },
   );
 
 /** A port that is taken, and one that is free. */

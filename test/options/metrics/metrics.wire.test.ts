@@ -14,10 +14,12 @@ import {
   open,
   post,
   scope,
-  type GivenSettings,
+  type ServiceOptions,
 } from '../../../src/gatehouse.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createMetrics } from '../../../src/options/metrics/metrics.ts';
+import { redisReplayStore } from '../../../src/options/redis.ts';
+import { Part } from '../../../src/verify/base/part.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 import { ask, exchange, openWire } from '../../support/client.ts';
@@ -36,13 +38,18 @@ const routes = [
   post('/orders', open, () => ({})),
 ];
 
-async function start(t: TestContext, settings: Partial<GivenSettings> = {}, fetchKeys = issuer.fetchKeys) {
-  const given = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const, ...settings };
-  const service = createService({ routes }, given, { fetchKeys });
+async function start(
+  t: TestContext,
+  settings: Partial<ServiceOptions> = {},
+  fetchKeys: ServiceOptions['fetchKeys'] = issuer.options.fetchKeys,
+) {
+  const metrics = createMetrics();
+  const given = { ...issuer.options, host: '127.0.0.1', port: 0, metrics, fetchKeys, ...settings };
+  const service = createService({ routes }, given);
   const url = await service.listen();
   t.after(() => service.stop());
   const port = Number(new URL(url).port);
-  const all = () => readExposition(service.metricsText());
+  const all = () => readExposition(metrics.text());
 
   /** The value of a sample. Throws for a missing one, since every sample must be there from the start. */
   const value = (sample: string) => {
@@ -160,10 +167,10 @@ test('has the bucket boundaries of OpenTelemetry', async (t) => {
 });
 
 test('counts a duration in every bucket that it does not exceed, and in the sum', () => {
-  const metrics = createMetrics('x');
-  const measure = metrics.durations('/a')('GET')(200);
-  for (const seconds of [0.005, 0.0051, 0.3, 11]) measure(seconds);
-  const { samples = [] } = readExposition(metrics.read([], createReplayStore(60))).get(DURATION) ?? {};
+  const metrics = createMetrics();
+  const { meter } = Part.contentOf(metrics);
+  for (const seconds of [0.005, 0.0051, 0.3, 11]) meter.requestEnded('GET', '/a', 200, seconds);
+  const { samples = [] } = readExposition(metrics.text()).get(DURATION) ?? {};
   assert.deepEqual(
     [...samples].map(([name, value]) => `${/le="[^"]+"|sum|count/.exec(name)} ${value}`),
     [
@@ -176,15 +183,20 @@ test('counts a duration in every bucket that it does not exceed, and in the sum'
 });
 
 test('lists a sample in its own family only, whatever its labels hold', () => {
-  const metrics = createMetrics('x');
-  metrics.durations('/gatehouse_info')('GET')(200);
-  const text = metrics.read([], createReplayStore(60));
+  const metrics = createMetrics();
+  Part.contentOf(metrics).meter.requestEnded('GET', '/gatehouse_info', 200, 1);
+  const text = metrics.text();
   assert.equal(text.match(/^http_server_request_duration_seconds_count/gm)?.length, 1);
 });
 
 test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
-  const text = createMetrics('x').read([{ name: 'a', keys }] as unknown as Issuer[], createReplayStore(60));
+  const metrics = createMetrics();
+  const issuers = [{ name: 'a', keys }] as unknown as Issuer[];
+  const watched = { name: 'x', issuers, replayStore: createReplayStore(60), routes: [] };
+  const unwatch = Part.contentOf(metrics).watch(watched);
+  const text = metrics.text();
+  unwatch();
   assert.equal(
     readExposition(text)
       .get('gatehouse_keys_age_seconds')
@@ -245,7 +257,7 @@ test('counts verified and cached tokens, and proofs by the verdict of the replay
 });
 
 test('counts fetches of keys by issuer and result, and shows the age and number of keys', async (t) => {
-  const { port, value, service } = await start(t);
+  const { port, value } = await start(t);
   await ask(port, '/orders/a', { token: issuer.token() });
   assert.equal(value('gatehouse_key_fetches_total{issuer="idp",result="ok"}'), 1);
   assert.equal(value('gatehouse_keys_usable{issuer="idp"}'), 1);
@@ -255,12 +267,11 @@ test('counts fetches of keys by issuer and result, and shows the age and number 
   await ask(without.port, '/orders/a', { token: issuer.token() });
   assert.equal(without.value('gatehouse_key_fetches_total{issuer="idp",result="unforeseen"}'), 1);
   assert.equal(without.value('gatehouse_keys_usable{issuer="idp"}'), 0);
-  assert.match(without.service.metricsText(), /^gatehouse_keys_age_seconds\{issuer="idp"\} \+Inf$/m);
-  assert.equal(typeof service.metricsText(), 'string');
+  assert.match(without.metrics.text(), /^gatehouse_keys_age_seconds\{issuer="idp"\} \+Inf$/m);
 });
 
 test('shows whether a shared replay store is up, instead of its number of entries', async (t) => {
-  const { all, value } = await start(t, { dpopReplayStore: 'redis://127.0.0.1:1' });
+  const { all, value } = await start(t, { replayStore: redisReplayStore('redis://127.0.0.1:1') });
   assert.equal(value('gatehouse_replay_store_up'), 0);
   assert.equal(all().has('gatehouse_replay_entries'), false);
 });
@@ -272,10 +283,10 @@ test('shows how many requests are under way, and counts without a status a reque
     calls.emit('call', gone);
     return gone.then(() => ({}));
   });
+  const metrics = createMetrics();
   const service = createService(
     { routes: [route] },
-    { ...issuer.settings, host: '127.0.0.1', port: 0 },
-    issuer,
+    { ...issuer.options, metrics, host: '127.0.0.1', port: 0 },
   );
   const port = Number(new URL(await service.listen()).port);
   t.after(() => service.stop());
@@ -283,11 +294,11 @@ test('shows how many requests are under way, and counts without a status a reque
   const wire = await openWire(port);
   wire.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
   const [gone] = await call;
-  assert.match(service.metricsText(), /^http_server_active_requests 1$/m);
+  assert.match(metrics.text(), /^http_server_active_requests 1$/m);
   wire.socket.resetAndDestroy();
   await gone;
   await new Promise(setImmediate);
-  const text = service.metricsText();
+  const text = metrics.text();
   assert.match(text, /^http_server_active_requests 0$/m);
   assert.deepEqual(text.match(/_count\{http_route="\/held".* 1$/gm), [
     '_count{http_route="/held",http_request_method="GET"} 1',

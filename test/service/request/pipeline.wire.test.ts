@@ -6,11 +6,11 @@ import { anyScope, claimEquals, makeGuard, scope } from '../../../src/gate/rules
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
-import { createService } from '../../../src/process/service.ts';
+import { createService } from '../../../src/service/create-service.ts';
 import { createPipeline } from '../../../src/service/request/pipeline.ts';
 import { createResponder } from '../../../src/service/request/responder.ts';
 import { turnAway, type RequestRecord } from '../../../src/gate/record.ts';
-import { createRouteReaders } from '../../../src/process/compose-service.ts';
+import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 import { pathSlips } from '../../support/spellings.ts';
@@ -261,7 +261,7 @@ test('completes a request whose token is verified asynchronously', async (t) => 
 });
 
 test('responds in the turn in which a request arrives when its token is cached and its handler is synchronous', () => {
-  const { responder } = createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
+  const { responder } = await createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
     method: 'GET',
@@ -285,7 +285,7 @@ test('responds in the turn in which a request arrives when its token is cached a
 });
 
 test('turns whatever the pipeline throws into a 500 with a log line', () => {
-  const { way, logs } = createRoutes({ routes: [] });
+  const { way, logs } = await createRoutes({ routes: [] });
 
   const broken = () => {
     throw new TypeError('secret');
@@ -335,7 +335,7 @@ for (const [what, asked] of [
   test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
-    const { way } = createRoutes({ routes });
+    const { way } = await createRoutes({ routes });
     const respond = createPipeline(createRouteReaders({ routes }, [], way.early), way.decide, limits);
     const record = respond(exchangeOf(asked, {}).exchange) as RequestRecord;
     assert.ok(record.refusal !== undefined);
@@ -346,7 +346,7 @@ test('caches the reply to a refusal for each list of scopes, even with RESOURCE_
   const reading = get('/x', needs(scope('read')), () => ({}));
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };
-  const { way } = createRoutes({ routes: [reading, writing], environment });
+  const { way } = await createRoutes({ routes: [reading, writing], environment });
 
   const reply = (route: Route) =>
     way.replies.complete(
@@ -372,7 +372,7 @@ for (const [when, isGoneBefore] of [
       return late;
     };
 
-    const { responder, logs } = createRoutes({ routes: [get('/x', open, handler)] });
+    const { responder, logs } = await createRoutes({ routes: [get('/x', open, handler)] });
     const request = Object.assign(new EventEmitter(), {
       method: 'GET',
       url: '/x',

@@ -9,7 +9,7 @@ import { authenticated, needs } from '../../../src/gate/rules/access.ts';
 import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { get } from '../../../src/service/routes/route.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
-import { createService } from '../../../src/process/service.ts';
+import { createService } from '../../../src/service/create-service.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 import { exchange } from '../../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../../support/proof.ts';
@@ -272,8 +272,8 @@ for (const [ageSeconds, status] of [
   test(`answers ${status} to a proof whose token is from a login ${ageSeconds} s ago, when 60 s are allowed [RFC 9470 §3]`, async (t) => {
     const issuer = createTestIssuer();
     const routes = [get('/recent', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
-    const settings = { ...issuer.settings, dpopMode: 'REQUIRED', host: '127.0.0.1', port: 0 } as const;
-    const own = createService({ routes }, settings, issuer);
+    const settings = { ...issuer.options, dpopMode: 'REQUIRED', host: '127.0.0.1', port: 0 } as const;
+    const own = createService({ routes }, settings);
     const url = await own.listen();
     t.after(() => own.stop());
     const signer = createProofKey();
@@ -298,8 +298,7 @@ test('accepts a proof only for the path that it names, even where a "#" ends the
   ];
   const own = createService(
     { routes },
-    { ...issuer.settings, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 },
-    issuer,
+    { ...issuer.options, dpopMode: 'ALLOWED', host: '127.0.0.1', port: 0 },
   );
   const url = await own.listen();
   t.after(() => own.stop());

@@ -1,13 +1,12 @@
 /* The service with DPoP and without a network, and requests with bound tokens and proofs. */
 import assert from 'node:assert/strict';
 import { after } from 'node:test';
-import { composeRequestParts } from '../../../src/process/compose.ts';
-import { createRouteReaders, partsOf } from '../../../src/process/compose-service.ts';
+import { createAnswers } from '../../../src/gate/checks.ts';
+import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { createPipeline } from '../../../src/service/request/pipeline.ts';
 import { createResponder } from '../../../src/service/request/responder.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { createListener } from '../../../src/service/connection/listener.ts';
-import { createLog } from '../../../src/options/log.ts';
 import { routesA } from '../../../src/profiles/a.ts';
 import type { SenderCheck } from '../../../src/verify/caller.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
@@ -16,7 +15,8 @@ import type { Response } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { makeProof, type Members, type ProofKey } from '../../support/proof.ts';
 import { serve } from '../../support/serve.ts';
-import { settingsFrom, startService, type Environment, type TestService } from '../../support/service.ts';
+import { startService, type Environment, type TestService } from '../../support/service.ts';
+import { createTestLog, settingsFrom, valuesOf as optionValuesOf } from '../../support/settings.ts';
 import { AUDIENCE, DOMAIN, issue, keySetOf, NOW, RULES } from '../token/issuer.ts';
 import { key } from '../sender-fixture.ts';
 
@@ -111,17 +111,19 @@ export async function startWith(
     LOG_LEVEL: 'debug',
     ...environment,
   });
-  const logs: Record<string, any>[] = [];
-  const log = createLog(settings.logLevel, (line) => logs.push(JSON.parse(line)), clock.now);
-  const keys = createKeySet('idp', async () => keySetOf(), clock, log);
+  const { log, logs } = createTestLog(clock, settings.logLevel, settings.accessLog);
+  const keys = createKeySet(
+    'idp',
+    async () => keySetOf(),
+    clock,
+    () => {},
+  );
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
-  const surroundings = { clock, log };
-  const way = composeRequestParts(settings, surroundings, partsOf(settings, surroundings), {
-    verifyToken,
-    checkSender,
-  });
+  const serving = { clock, name: 'A', routes: [], ownRoutes: [], isService: true };
+  const values = await optionValuesOf(settings, { log });
+  const way = createAnswers(values, serving, verifyToken, checkSender);
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { clock, ...limits });
   const responder = createResponder(pipeline, way.replies, way.observer);

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import { connectThrough } from '../../../src/options/proxy.ts';
+import { throughProxy } from '../../../src/options/proxy.ts';
+import { Part } from '../../../src/verify/base/part.ts';
 import { createKeyFetcher, type KeySource } from '../../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
@@ -32,6 +33,9 @@ const FAR_DEADLINE_MILLIS = 60_000;
 
 export const fetchKeys = (source: KeySource, timeoutMillis = FAR_DEADLINE_MILLIS, proxy?: string) =>
   createKeyFetcher(source, proxy === undefined ? undefined : connectThrough(proxy), timeoutMillis)();
+
+/** What the part does. */
+export const connectThrough = (proxy: string) => Part.contentOf(throughProxy(proxy));
 
 export const kidsOf = ({ keys }: JsonObject) => (keys as { kid: string }[]).map(({ kid }) => kid);
 

@@ -7,12 +7,20 @@ import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { connectThrough } from '../../../src/options/proxy.ts';
 import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { startProxy } from '../../idp/proxy.ts';
 import { startRawServer, type RawServer } from '../../idp/raw-server.ts';
-import { fetchKeys, reasonOf, keySetOf, kidsOf, restore, sourceOf, startServer } from './fetch-fixture.ts';
+import {
+  connectThrough,
+  fetchKeys,
+  reasonOf,
+  keySetOf,
+  kidsOf,
+  restore,
+  sourceOf,
+  startServer,
+} from './fetch-fixture.ts';
 
 const { version: packageVersion } = JSON.parse(
   readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),

@@ -6,7 +6,7 @@ import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import type { IssuerSettings } from '../../../src/settings/load.ts';
+import type { IssuerValues } from '../../../src/verify/options.ts';
 import type { Response } from '../../support/client.ts';
 import { startService, type InProcess, type TestService } from '../../support/service.ts';
 import { HOUR, MINUTE, SECOND } from './key-set-fixture.ts';
@@ -35,7 +35,7 @@ const issue = () => provider.issue({ exp: IN_2100 });
 
 /** A service whose fetches the provider counts from now on. */
 async function start(context: TestContext, change: Partial<InProcess> = {}): Promise<TestService> {
-  const fetchKeys = (issuer: IssuerSettings) => createKeyFetcher(issuer, undefined, timeoutMillis)();
+  const fetchKeys = (issuer: IssuerValues) => createKeyFetcher(issuer, undefined, timeoutMillis)();
   const service = await startService({ provider, fetchKeys, ...change });
   context.after(() => service.stop());
   provider.resetCounts();

@@ -1,8 +1,9 @@
-/* The options of a gate: each takes effect, and none is loaded unless it is set. */
+/* Gates with parts and keys of one's own. */
 import { strict as assert } from 'node:assert';
-import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { authenticated, createGate } from '../../src/gate.ts';
+import { throughProxy } from '../../src/options/proxy.ts';
+import { redisReplayStore } from '../../src/options/redis.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { startProvider } from '../idp/provider.ts';
 import { startProxy } from '../idp/proxy.ts';
@@ -20,7 +21,7 @@ test('a gate with a proxy fetches keys through it', BOUNDED, async (t) => {
   const [provider, proxy] = await Promise.all([startProvider(), startProxy()]);
   t.after(() => Promise.all([provider.stop(), proxy.stop()]));
   const { domain, audience } = provider;
-  const gate = await createGate({ domain, audience, proxy: `http://127.0.0.1:${proxy.port}` });
+  const gate = createGate({ domain, audience, connect: throughProxy(`http://127.0.0.1:${proxy.port}`) });
   t.after(gate.close);
   const verdict = await gate.check(requestWith('Authorization', `Bearer ${provider.issue()}`), authenticated);
   assert.equal(verdict.refusal, undefined);
@@ -30,10 +31,8 @@ test('a gate with a proxy fetches keys through it', BOUNDED, async (t) => {
 test('gates with a shared replay store accept a proof once [RFC 9449 §11.1]', BOUNDED, async (t) => {
   const issuer = createTestIssuer();
   const store = await startFakeStore(t);
-  const dpopReplayStore = `redis://127.0.0.1:${store.port}`;
-  const gates = await Promise.all(
-    [1, 2].map(() => createGate({ ...issuer.settings, dpopMode: 'REQUIRED', dpopReplayStore }, issuer)),
-  );
+  const replayStore = redisReplayStore(`redis://127.0.0.1:${store.port}`);
+  const gates = [1, 2].map(() => createGate({ ...issuer.options, dpopMode: 'REQUIRED', replayStore }));
   t.after(() => gates.forEach((gate) => gate.close()));
   const key = createProofKey();
   const token = issuer.boundToken(key);
@@ -60,7 +59,7 @@ test(
     const deadline = new AbortController();
     const { mock } = t.mock.method(AbortSignal, 'timeout', () => deadline.signal);
     const issuer = createTestIssuer();
-    const gate = await createGate(issuer.settings, { fetchKeys: () => new Promise(() => {}) });
+    const gate = createGate({ ...issuer.options, fetchKeys: () => new Promise(() => {}) });
     t.after(gate.close);
     const verdict = gate.check(requestWith('Authorization', `Bearer ${issuer.token()}`), authenticated);
 
@@ -88,7 +87,7 @@ test(
       throw new Error('no keys');
     };
 
-    const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { fetchKeys });
+    const gate = createGate({ ...issuer.options, log: undefined, fetchKeys });
     t.after(gate.close);
     const request = requestWith('Authorization', `Bearer ${issuer.token()}`);
     assert.equal((await gate.check(request, authenticated)).refusal?.status, 503);
@@ -98,52 +97,3 @@ test(
     assert.equal(unhandled.mock.callCount(), 0);
   },
 );
-
-/** Writes the name of each option that is loaded to standard error. */
-const HOOKS = `
-  import { writeSync } from 'node:fs';
-  export function resolve(name, context, next) {
-    const option = name.match(/options[/](.+)[.]\\w+$/);
-    if (option) writeSync(2, option[1] + ' ');
-    return next(name, context);
-  }
-`;
-
-test('a gate loads an option only if it is set [docs/settings.md]', BOUNDED, () => {
-  const door = JSON.stringify(new URL('../../src/gate.ts', import.meta.url).href);
-  const steps = [
-    {},
-    { dpopMode: 'ALLOWED', dpopReplayStore: 'redis://127.0.0.1:1' },
-    { proxy: 'http://127.0.0.1:1' },
-    { corsAllowedOrigins: ['https://a.test'] },
-    { resourceUrl: 'https://api.test' },
-  ];
-  const script = `
-    import { writeSync } from 'node:fs';
-    import { register } from 'node:module';
-    register('data:text/javascript,' + ${JSON.stringify(encodeURIComponent(HOOKS))});
-    const { createGate } = await import(${door});
-    for (const options of ${JSON.stringify(steps)}) {
-      writeSync(2, '\\n');
-      const settings = { domain: 'a.test', audience: 'a', logLevel: 'silent', ...options };
-      const gate = await createGate(settings, { fetchKeys: () => new Promise(() => {}) });
-      gate.close();
-    }
-  `;
-  // Node 26 warns of `register`.
-  const flags = ['--no-warnings', '--import', import.meta.resolve('tsx')];
-  const words = [...flags, '--input-type=module', '--eval', script];
-  const { stderr, status } = spawnSync(process.execPath, words, { encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-  const loaded = stderr.split('\n').map((line) => line.trim().split(' '));
-  const seen = new Set(['']);
-  const firsts = loaded.map((names) => names.filter((name) => !seen.has(name) && seen.add(name)));
-  assert.deepEqual(firsts, [
-    [],
-    [],
-    ['settings', 'redis-replay'],
-    ['proxy-tunnel'],
-    ['cors'],
-    ['resource-metadata'],
-  ]);
-});

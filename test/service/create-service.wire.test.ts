@@ -9,7 +9,6 @@ import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import {
   authenticated,
-  ConfigurationError,
   createGate,
   createService,
   del,
@@ -21,24 +20,26 @@ import {
   put,
   scope,
   under,
-  type GivenSettings,
+  type ServiceOptions,
 } from '../../src/gatehouse.ts';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
-import { composeService } from '../../src/process/compose-service.ts';
+import { cors } from '../../src/options/cors.ts';
+import { makeMetrics } from '../../src/options/metrics/metrics.ts';
+import { redisReplayStore } from '../../src/options/redis.ts';
+import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../options/fake-store.ts';
-import { clock, settingsWith } from '../support/caller.ts';
 import { ask, openWire } from '../support/client.ts';
 import { statusesIn } from '../support/raw-responses.ts';
 import { withReason } from '../support/skipped.ts';
-import { runCommand } from './commands.ts';
+import { runCommand } from '../process/commands.ts';
 
 const issuer = createTestIssuer();
 
 const routes = [get('/a', open, () => ({}))];
 
-const make = (settings: Partial<GivenSettings> = {}) =>
-  createService({ routes }, { ...issuer.settings, host: '127.0.0.1', port: 0, ...settings }, issuer);
+const make = (settings: Partial<ServiceOptions> = {}) =>
+  createService({ routes }, { ...issuer.options, host: '127.0.0.1', port: 0, ...settings });
 
 const ADDRESSES = Object.values(networkInterfaces()).flatMap((some = []) =>
   some.map(({ address }) => address),
@@ -87,8 +88,8 @@ test('any number of services can live in one process without a warning from Node
 test('a service that stops sends Connection: close with the response to a request under way [RFC 9112 §9.6]', async () => {
   const calls = new EventEmitter();
   const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
-  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-  const service = createService({ routes: [get('/held', open, held)] }, settings, issuer);
+  const settings = { ...issuer.options, host: '127.0.0.1', port: 0 };
+  const service = createService({ routes: [get('/held', open, held)] }, settings);
   const url = await service.listen();
   const called = once(calls, 'call');
   const asked = fetch(`${url}/held`);
@@ -101,19 +102,19 @@ test('a service that stops sends Connection: close with the response to a reques
 
 for (const [which, set, methods] of [
   ['of its routes', {}, 'POST, PUT'],
-  ['of corsAllowedMethods, even if it names only one', { corsAllowedMethods: ['PUT'] }, 'PUT'],
+  ['of its option methods, even if it names only one', { methods: ['PUT'] }, 'PUT'],
 ] as const) {
   test(`a service lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
     const settings = {
-      ...issuer.settings,
+      ...issuer.options,
       host: '127.0.0.1',
       port: 0,
-      corsAllowedOrigins: ['https://a.test'],
+      cors: cors({ origins: ['https://a.test'], ...set }),
     };
     const served = {
       routes: [post('/a', open, () => {}), post('/b', open, () => {}), put('/a', open, () => {})],
     };
-    const service = createService(served, { ...settings, ...set }, issuer);
+    const service = createService(served, settings);
     t.after(() => service.stop());
     const { port } = new URL(await service.listen());
     const headers = { Origin: 'https://a.test', 'Access-Control-Request-Method': 'GET' };
@@ -128,24 +129,23 @@ test('a service fetches keys when it listens, and a gate when it is created, bef
   const options = (name: string) => ({
     fetchKeys: () => {
       fetched.push(name);
-      return issuer.fetchKeys();
+      return issuer.options.fetchKeys();
     },
   });
 
-  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-  const service = createService({ routes }, settings, options('service'));
+  const settings = { ...issuer.options, host: '127.0.0.1', port: 0 };
+  const service = createService({ routes }, { ...settings, ...options('service') });
   t.after(() => service.stop());
   assert.deepEqual(fetched, []);
   await service.listen();
-  const gate = await createGate(issuer.settings, options('gate'));
+  const gate = createGate({ ...issuer.options, ...options('gate') });
   gate.close();
   assert.deepEqual(fetched, ['service', 'gate']);
 });
 
 test('a service that stops disconnects from the shared replay store', { timeout: 60_000 }, async (t) => {
   const store = await startFakeStore(t);
-  const dpopReplayStore = `redis://127.0.0.1:${store.port}`;
-  const service = make({ dpopMode: 'ALLOWED', dpopReplayStore });
+  const service = make({ replayStore: redisReplayStore(`redis://127.0.0.1:${store.port}`) });
   await service.listen();
   const socket = await store.connected(1);
   const left = once(socket, 'close');
@@ -161,7 +161,7 @@ test('a service can be stopped before it listens, and twice', async () => {
 
 for (const [what, settings] of [
   ['', {}],
-  [' on both ports', { metricsPort: 0, metricsHost: '127.0.0.1' }],
+  [' on both ports', { metrics: makeMetrics(0, '127.0.0.1') }],
 ] as const) {
   test(`a service that is stopped while it begins to listen${what} does not listen afterwards`, async () => {
     const service = make(settings);
@@ -234,15 +234,14 @@ test('a service whose port is taken rejects, and can be stopped', async (t) => {
   assert.equal(await second.stop(), 'drained');
 });
 
-const RESOURCE = { resourceUrl: 'https://api.test/v1' };
+const RESOURCE = 'https://api.test/v1';
 const METADATA = '/.well-known/oauth-protected-resource';
 
 test('no rule applies to the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
   const rules = ['/', '/healthz', '/readyz', METADATA].map((prefix) => under(prefix, needs(scope('none'))));
   const service = createService(
     { routes, rules },
-    { ...issuer.settings, ...RESOURCE, host: '127.0.0.1', port: 0 },
-    issuer,
+    { ...issuer.options, metadata: resourceMetadata({ url: RESOURCE }), host: '127.0.0.1', port: 0 },
   );
   t.after(() => service.stop());
   const url = await service.listen();
@@ -281,45 +280,13 @@ test('a route of any method at a path of the service itself prevents the start [
     why('DELETE /{x}', '/healthz'),
     why('DELETE /{x}', '/readyz'),
   ];
-  const { settings } = issuer;
-  assert.throws(() => createService(served, settings), { problems: always });
-  assert.throws(() => createService(served, { ...settings, ...RESOURCE }), {
-    problems: [...always, why(`PUT ${METADATA}/v1`, `${METADATA}/v1`), why('GET /.well-known/{x}', METADATA)],
-  });
-});
+  const { options } = issuer;
+  assert.throws(() => createService(served, options), { name: 'TypeError', message: always.join('\n') });
 
-test('createService throws every problem of settings and routes at once', () => {
-  assert.throws(
-    () => createService({ routes: [...routes, ...routes] }, { ...issuer.settings, port: -1 }),
-    (failure) => {
-      assert.ok(failure instanceof ConfigurationError);
-      const [ofRoutes, ofSettings, ...others] = failure.problems;
-      assert.equal(ofRoutes, 'GET /a and /a: both match /a; give one of them another path');
-      assert.match(ofSettings ?? '', /^port \(in code\): must be a whole number/);
-      assert.deepEqual(others, []);
-      return true;
-    },
-  );
-});
-
-test('createService throws every problem of the settings', () => {
-  const settings = { domain: 'https://idp.test/', port: -1, nonsense: 1 } as object;
-  assert.throws(
-    () => make(settings),
-    (failure) => {
-      assert.ok(failure instanceof ConfigurationError);
-      assert.equal(failure.problems.length, 3);
-      for (const name of Object.keys(settings)) assert.ok(failure.message.includes(name), failure.message);
-      return true;
-    },
-  );
-});
-
-test('composeService throws for overlapping routes, even if nobody has checked the routes before', () => {
-  const served = { routes: [...routes, ...routes] };
-  assert.throws(() => composeService(served, settingsWith({}), { clock, log: () => {} }), {
-    name: 'ConfigurationError',
-    problems: ['GET /a and /a: both match /a; give one of them another path'],
+  const ofMetadata = [why(`PUT ${METADATA}/v1`, `${METADATA}/v1`), why('GET /.well-known/{x}', METADATA)];
+  const metadata = resourceMetadata({ url: RESOURCE });
+  assert.throws(() => createService(served, { ...options, metadata }), {
+    message: [...always, ...ofMetadata].join('\n'),
   });
 });
 
@@ -328,15 +295,12 @@ test('createService throws for an invalid route, and opens no connection to the 
   t.after(() => store.close());
   await once(store, 'listening');
   const { port } = store.address() as AddressInfo;
-  const dpopReplayStore = `redis://127.0.0.1:${port}`;
-  const settings = { ...issuer.settings, dpopMode: 'ALLOWED', dpopReplayStore } as const;
-  assert.throws(
-    () => createService({ routes: [get('no path', open, () => ({})), ...routes] }, settings, issuer),
-    {
-      name: 'ConfigurationError',
-      problems: ['GET no path: is not a path pattern; write /no path'],
-    },
-  );
+  const replayStore = redisReplayStore(`redis://127.0.0.1:${port}`);
+  const settings = { ...issuer.options, replayStore };
+  assert.throws(() => createService({ routes: [get('no path', open, () => ({})), ...routes] }, settings), {
+    name: 'TypeError',
+    message: 'GET no path: is not a path pattern; write /no path',
+  });
 
   // Connections arrive in the order in which they were opened, and this is the first.
   const own = connect(port, '127.0.0.1');
@@ -354,9 +318,12 @@ for (const [what, first] of [
 ] as const) {
   test(`a closed standard output ends the log, but not the service${what}`, async (t) => {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
-    const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0, logLevel: 'debug' };
-    const made = `createService({ routes: [] }, ${JSON.stringify(settings)})`;
-    const code = `import { createService } from ${door}; ${first} console.error(await ${made}.listen());`;
+    const logDoor = JSON.stringify(new URL('../../src/log.ts', import.meta.url).href);
+    const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0 };
+    const options = `{ ...${JSON.stringify(settings)}, log: jsonLog({ level: 'debug' }) }`;
+    const imports = `import { createService } from ${door}; import { jsonLog } from ${logDoor};`;
+    const listening = `createService({ routes: [] }, ${options}).listen()`;
+    const code = `${imports} ${first} console.error(await ${listening});`;
     const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code];
     const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
     t.after(() => child.kill('SIGKILL'));
@@ -387,10 +354,10 @@ for (const [how, setDate] of [
   test(`a test that sets the date by ${how} sets it for services and gates`, async (t) => {
     setDate(t);
     const guarded = get('/a', authenticated, () => ({}));
-    const settings = { ...issuer.settings, host: '127.0.0.1', port: 0 };
-    const service = createService({ routes: [guarded] }, settings, issuer);
+    const settings = { ...issuer.options, host: '127.0.0.1', port: 0 };
+    const service = createService({ routes: [guarded] }, settings);
     t.after(() => service.stop());
-    const gate = await createGate(issuer.settings, issuer);
+    const gate = createGate(issuer.options);
     t.after(() => gate.close());
     const url = `${await service.listen()}/a`;
 
@@ -406,11 +373,13 @@ for (const [how, setDate] of [
   });
 }
 
-/** The output of a program, one JSON text a line. `log` opens a log; `gatehouse` is the package. */
+/** The output of a program, one JSON text a line. `gatehouse` is the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
-  const log = new URL('../../src/options/log.ts', import.meta.url);
-  const gatehouse = new URL('../../src/gatehouse.ts', import.meta.url);
-  const code = `import * as opened from '${log}'; import * as gatehouse from '${gatehouse}'; ${program}`;
+  const urlOf = (file: string) => new URL(`../../src/${file}`, import.meta.url).href;
+  const code = `import { jsonLog } from '${urlOf('log.ts')}';
+    import { Part } from '${urlOf('verify/base/part.ts')}';
+    import * as gatehouse from '${urlOf('gatehouse.ts')}';
+    ${program}`;
   const tsx = ['--import', import.meta.resolve('tsx')];
   const command = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
   const { output } = await runCommand([], {}, {}, command);
@@ -421,7 +390,7 @@ async function linesOf(program: string): Promise<Record<string, any>[]> {
 }
 
 test('log lines of one turn beyond the bound are dropped and counted [H3]', async () => {
-  const told = await linesOf(`const log = opened.createProcessLog('info');
+  const told = await linesOf(`const { log } = Part.contentOf(jsonLog());
     for (let line = 0; line < 20_000; line += 1) log('listening', {});
     setImmediate(() => process.stdout.write('', () => log('stopped', {})));`);
   const [dropped, stopped] = told.slice(-2);
@@ -431,7 +400,7 @@ test('log lines of one turn beyond the bound are dropped and counted [H3]', asyn
 
 test('a gate writes no access log, since it sees no response', async () => {
   const told = await linesOf(`const { createGate, needs, scope } = gatehouse;
-    const gate = await createGate({ domain: 'localhost:1', audience: 'x', accessLog: true });
+    const gate = createGate({ domain: 'localhost:1', audience: 'x', log: jsonLog({ access: true }) });
     await gate.check({ method: 'GET', url: '/', rawHeaders: ['Host', 'a'] }, needs(scope('x')));
     gate.close();`);
   const messages = told.map(({ message }) => message);
@@ -442,10 +411,8 @@ test('a gate writes no access log, since it sees no response', async () => {
 });
 
 test('a gate whose keys are not from its provider logs a warning at the start', async () => {
-  const told = await linesOf(`const gate = await gatehouse.createGate(
-      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
-      { fetchKeys: () => new Promise(() => {}) },
-    );`);
+  const told = await linesOf(`const log = jsonLog({ level: 'warn' });
+    const gate = gatehouse.createGate({ domain: 'localhost:1', audience: 'x', log, fetchKeys: () => new Promise(() => {}) });`);
   assert.deepEqual(
     told.map(({ level, message }) => [level, message]),
     [['warn', 'signing keys not from the provider']],
@@ -458,10 +425,8 @@ for (const [how, failing] of [
   ['gives no document', 'fetchKeys: async () => undefined'],
 ] as const) {
   test(`an option fetchKeys that ${how} is logged as a bug, with its issuer, error name and frames [docs/keys.md]`, async () => {
-    const told = await linesOf(`const gate = await gatehouse.createGate(
-      { domain: 'localhost:1', audience: 'x', logLevel: 'warn' },
-      { ${failing} },
-    );
+    const told = await linesOf(`const log = jsonLog({ level: 'warn' });
+    const gate = gatehouse.createGate({ domain: 'localhost:1', audience: 'x', log, ${failing} });
     setImmediate(gate.close);`);
     const { message, issuer: whose, reason, error, frames } = told[1] ?? {};
     assert.deepEqual([message, whose, reason], ['signing keys could not be fetched', 'idp', 'unforeseen']);
@@ -491,8 +456,8 @@ test('onError is called once with each error that becomes a 500 [§11]', async (
     get('/fails', open, () => fail(503, 'busy', 'Busy')),
     get('/good', open, () => ({})),
   ];
-  const settings = { ...issuer.settings, host: '127.0.0.1', port: 0, logLevel: 'silent' } as const;
-  const service = createService({ routes: all }, settings, { ...issuer, onError });
+  const settings = { ...issuer.options, host: '127.0.0.1', port: 0, log: undefined };
+  const service = createService({ routes: all }, { ...settings, onError });
   t.after(() => service.stop());
   const url = await service.listen();
   for (const [path, status] of [
@@ -511,18 +476,15 @@ test('onError is called once with each error that becomes a 500 [§11]', async (
   assert.match(String(told[2]), /^TypeError: a body must be a plain object, an array or/);
 });
 
-test('a test issuer sets the log level to error', () => {
-  assert.equal(issuer.settings.logLevel, 'error');
-});
-
 test('a process that only waits for a service to stop lives until then, whatever connections it has', async () => {
   const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
   const script = `
     import { connect } from 'node:net';
     import { createService, open, post, json } from ${door};
-    const settings = { domain: 'a.test', audience: 'a', host: '127.0.0.1', port: 0, logLevel: 'silent' };
+    const settings = { domain: 'a.test', audience: 'a', host: '127.0.0.1', port: 0 };
+    const fetchKeys = () => new Promise(() => {});
     const route = post('/a', open, json(undefined, { limitBytes: 1 }), () => {});
-    const service = createService({ routes: [route] }, settings, { fetchKeys: () => new Promise(() => {}) });
+    const service = createService({ routes: [route] }, { ...settings, fetchKeys });
     const { port } = new URL(await service.listen());
     const socket = connect(port, '127.0.0.1');
     socket.write('POST /a HTTP/1.1\\r\\nHost: a\\r\\nContent-Type: application/json\\r\\nContent-Length: 3000000\\r\\n\\r\\n' + 'x'.repeat(3e6));

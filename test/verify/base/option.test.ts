@@ -1,0 +1,282 @@
+/* Options in code: every wrong value of each is refused by name, and none is silently ignored. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { createGate, createService } from '../../../src/gatehouse.ts';
+import { readGateOptions, SERVICE_NAMES } from '../../../src/gate/options.ts';
+import { LISTENER_OPTIONS, readServiceOptions, SERVICE_OPTIONS } from '../../../src/service/options.ts';
+import { listOf, option, readOptions, textWithoutBlanks } from '../../../src/verify/base/option.ts';
+import { cors } from '../../../src/cors.ts';
+import { jsonLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { throughProxy } from '../../../src/proxy.ts';
+import { redisReplayStore } from '../../../src/redis.ts';
+import { resourceMetadata } from '../../../src/resource-metadata.ts';
+
+const GIVEN = { domain: 'idp.test', audience: 'https://api.test' };
+
+/** What reading these options throws. */
+function problemOf(given: unknown): string {
+  try {
+    readServiceOptions(given as never);
+    return 'none';
+  } catch (error) {
+    assert.ok(error instanceof TypeError);
+    return error.message;
+  }
+}
+
+const NUMBER = 'must be a whole number from ';
+const NO_LIST = 'must be a list of 1 or more texts';
+const ALGORITHMS = 'must be one of ES256, ES384, ES512, EdDSA, PS256, RS256';
+const HTTPS = 'must be a URL that begins with https://, without white space, "@" ';
+
+/** Wrong values of each option, and how the problem begins. */
+const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem: string])[]>> = {
+  domain: [
+    ['https://idp.test', 'has a scheme; remove "https://"'],
+    [new URL('https://idp.test'), 'must be text'],
+  ],
+  audience: [
+    [['a', ''], 'is empty, or has white space'],
+    [[, 'a'], 'must be text'],
+    ['a,\nb', 'is empty, or has white space'],
+  ],
+  issuer: [['http://idp.test/', HTTPS]],
+  jwksUri: [[new URL('https://idp.test/keys'), 'must be text']],
+  claimNamespace: [['claims/', 'must be the beginning of a URL']],
+  scopeClaim: [['a b', 'is empty, or has white space']],
+  tokenType: [['AT+JWT', 'must be one of any, at+jwt']],
+  algorithms: [
+    [['RS256', 'none'], ALGORITHMS],
+    ['RS256,PS256', NO_LIST],
+    [['rs256'], ALGORITHMS],
+    [new Set(['RS256']), NO_LIST],
+  ],
+  requiredClaims: [
+    ['scp', 'must be a list of 0 or more texts'],
+    [[, 'scp'], 'must be text'],
+    [[Object.create(null)], 'must be text'],
+  ],
+  issuers: [['partner', 'must be an object with the options of each issuer under its name']],
+  dpopMode: [
+    ['required', 'must be one of DISABLED, ALLOWED, REQUIRED'],
+    [Promise.resolve('REQUIRED'), 'must be one of DISABLED, ALLOWED, REQUIRED'],
+  ],
+  dpopIatOffsetSeconds: [['300', `${NUMBER}0 to 1000000000`]],
+  dpopIatLeewaySeconds: [[-1, `${NUMBER}0 to 1000000000`]],
+  dpopAlgorithms: [[['ES256K'], ALGORITHMS]],
+  dpopNonceSecret: [['short', 'must have at least 32 characters']],
+  tokenCacheEntries: [[1_000_001, `${NUMBER}0 to 1000000`]],
+  clockToleranceSeconds: [[0.5, `${NUMBER}0 to 300`]],
+  publicUrl: [['https://api.test/?x', 'must be a URL that begins with https:// or http://']],
+  trustProxy: [['true', 'must be true or false']],
+  replayStore: [['redis://store.test', 'must be a part that redisReplayStore(url) makes']],
+  connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
+  fetchKeys: [[{}, 'must be a function']],
+  errorDetail: [[1, 'must be true or false']],
+  log: [[{ level: 'info' }, 'must be a part that jsonLog() makes']],
+  metadata: [['https://api.test', 'must be a part that resourceMetadata({ url }) makes']],
+  cors: [[{ origins: [] }, 'must be a part that cors({ origins }) makes']],
+  metrics: [[true, 'must be a part that createMetrics() makes']],
+  onError: [['log', 'must be a function']],
+  port: [
+    [65_536, `${NUMBER}0 to 65535`],
+    ['80', `${NUMBER}0 to 65535`],
+    [NaN, `${NUMBER}0 to 65535`],
+  ],
+  host: [['', 'is empty, or has white space']],
+  bodyLimitBytes: [[0, `${NUMBER}1 to 16777216`]],
+  handlerTimeoutSeconds: [[3_601, `${NUMBER}0 to 3600`]],
+  shutdownDelaySeconds: [[61, `${NUMBER}0 to 60`]],
+};
+
+test('has wrong values of every option', () => {
+  assert.deepEqual(Object.keys(WRONG).sort(), Object.keys(SERVICE_OPTIONS).sort());
+});
+
+for (const [name, cases] of Object.entries(WRONG)) {
+  test(`refuses a wrong ${name} in code, says how to write it, and does not show it [§11]`, () => {
+    for (const [value, problem] of cases) {
+      const told = problemOf({ ...GIVEN, [name]: value });
+      assert.ok(told.startsWith(`${name}: ${problem}`), told);
+      if (SERVICE_NAMES.includes(name)) continue;
+      assert.throws(() => createGate({ ...GIVEN, [name]: value }), { name: 'TypeError', message: told });
+    }
+  });
+
+  test(`refuses null, empty text and an empty list as ${name} [§11]`, () => {
+    for (const value of [null, '', ...(name === 'requiredClaims' ? [] : [[]])]) {
+      const told = problemOf({ ...GIVEN, [name]: value });
+      assert.ok(told.startsWith(`${name}: `), `${JSON.stringify(value)}: ${told}`);
+    }
+  });
+
+  test(`takes undefined as ${name} for absent`, () => {
+    const isRequired = name === 'domain' || name === 'audience';
+    const told = problemOf({ ...GIVEN, [name]: undefined });
+    assert.match(told, isRequired ? new RegExp(`^${name}: .*is required`) : /^none$/);
+  });
+}
+
+test('refuses what is no object, and names what every gate needs', () => {
+  for (const given of [undefined, null, 'idp.test', 5, () => {}]) {
+    assert.equal(problemOf(given), 'options: must be an object with a member for each option');
+  }
+  assert.equal(problemOf({}), 'domain: the issuer base URL is required; set this to its host name');
+  assert.equal(
+    problemOf({ domain: 'idp.test' }),
+    'audience: the audience is required; set this to the identifier of this API at the provider',
+  );
+});
+
+test('refuses an unknown name, and shows the spelling of one that differs in case [§11]', () => {
+  for (const [name, problem] of [
+    ['dpopmode', 'is no option; write dpopMode or remove it'],
+    ['corsAllowedOrigins', 'is no option; correct or remove it'],
+    ['toString', 'is no option; correct or remove it'],
+    [Symbol('port'), 'is no option; correct or remove it'],
+    ...['profile', 'orgId', 'scopePolicy', 'applicationName', 'logLevel', 'dpopReplayStore', 'proxy'].map(
+      (of) => [of, 'is no option; correct or remove it'] as const,
+    ),
+  ] as const) {
+    assert.equal(problemOf({ ...GIVEN, [name]: 'x' }), `${String(name)}: ${problem}`);
+  }
+  assert.equal(problemOf(JSON.parse('{ "__proto__": 1 }')), '__proto__: is no option; correct or remove it');
+});
+
+test('takes an unknown name that is undefined for absent', () => {
+  assert.equal(problemOf({ ...GIVEN, nothing: undefined }), 'none');
+  assert.doesNotThrow(() => readGateOptions({ ...GIVEN, port: undefined } as never));
+});
+
+test('refuses an option that is inherited or not enumerable, which a copy would lose [H2]', () => {
+  class Own {
+    readonly domain = 'idp.test';
+    readonly audience = 'https://api.test';
+
+    get dpopMode() {
+      return 'REQUIRED';
+    }
+  }
+
+  const lost = 'is inherited or not enumerable; write it as a member of the object itself';
+  assert.equal(problemOf(Object.create(GIVEN)), `domain: ${lost}`);
+  assert.equal(problemOf(new Own()), `dpopMode: ${lost}`);
+  const hidden = Object.defineProperty({ ...GIVEN }, 'dpopMode', { value: 'REQUIRED' });
+  assert.equal(problemOf(hidden), `dpopMode: ${lost}`);
+});
+
+for (const name of SERVICE_NAMES) {
+  test(`refuses ${name}, which only a service uses, in a gate [§28]`, () => {
+    assert.throws(() => createGate({ ...GIVEN, [name]: 1 }), {
+      name: 'TypeError',
+      message: `${name}: is an option of createService alone; remove it here`,
+    });
+  });
+}
+
+test('refuses in a gate every option that a service alone has', () => {
+  assert.deepEqual(Object.keys(LISTENER_OPTIONS).sort(), [...SERVICE_NAMES].sort());
+});
+
+test('reads each option once, and its lists as they were then [§11]', () => {
+  const reads: string[] = [];
+  const audience = ['https://api.test'];
+  const given = new Proxy(
+    { ...GIVEN, audience, algorithms: ['ES256', 'ES256'] },
+    {
+      get: (target, name) => {
+        reads.push(String(name));
+        return Reflect.get(target, name);
+      },
+    },
+  );
+  const values = readGateOptions(given as never);
+  assert.equal(reads.length, new Set(reads).size);
+
+  audience.push('https://other.test');
+  assert.deepEqual(values.audience, ['https://api.test']);
+  assert.deepEqual(values.algorithms, ['ES256']);
+  for (const list of [values.audience, values.algorithms]) assert.ok(Object.isFrozen(list));
+});
+
+test('checks the copy of a list that it keeps, not what the list gives later', () => {
+  let count = 0;
+  const shifty = new Proxy(['a'], {
+    get: (target, name) => {
+      count += name === '0' ? 1 : 0;
+      return name === '0' && count > 1 ? 'b c' : Reflect.get(target, name);
+    },
+  });
+  const table = { names: option<readonly string[]>(listOf(textWithoutBlanks), []) };
+  assert.deepEqual(readOptions({ names: shifty }, table, 'x').names, ['a']);
+});
+
+test('gives a public URL without its last slash, and one audience as a list', () => {
+  const values = readGateOptions({ ...GIVEN, publicUrl: 'https://api.test/v1/' });
+  assert.equal(values.publicUrl, 'https://api.test/v1');
+  assert.deepEqual(values.audience, ['https://api.test']);
+});
+
+test('refuses options that do not fit each other', () => {
+  const replayStore = redisReplayStore('redis://store.test');
+  for (const [given, problem] of [
+    [{ replayStore, dpopMode: 'DISABLED' }, 'replayStore: has no use while the DPoP mode is DISABLED; '],
+    [{ replayStore: () => true, dpopMode: 'DISABLED' }, 'replayStore: has no use while the DPoP mode is'],
+    [
+      { metadata: resourceMetadata({ url: 'https://api.test' }), publicUrl: 'https://other.test' },
+      'metadata: url: must be https:// (http:// on loopback), with the origin of the public URL, ',
+    ],
+    [{ metrics: createMetrics({ port: 81 }), port: 81 }, 'metrics: port: is the port of the service itself'],
+  ] as const) {
+    const told = problemOf({ ...GIVEN, ...given });
+    assert.ok(told.startsWith(problem), told);
+  }
+  const metrics = createMetrics({ port: 81 });
+  assert.throws(() => createGate({ ...GIVEN, metrics }), {
+    message: 'metrics: have a port, but a gate does not listen; leave it out, and serve what text() returns',
+  });
+});
+
+for (const [what, make, problem] of [
+  ['cors', () => cors({ origins: ['*'] }), 'cors: origins: must be an origin as browsers send it'],
+  ['cors', () => cors({} as never), 'cors: origins: are missing; list those whose pages may read'],
+  ['cors', () => cors({ origins: [] }), `cors: origins: ${NO_LIST}`],
+  ['cors', () => cors({ origins: ['https://a.test'], methods: ['get'] }), 'cors: methods: must be a method'],
+  ['cors', () => cors({ origins: ['https://a.test'], max: 1 } as never), 'cors: max: is no option; '],
+  ['a log', () => jsonLog({ level: 'INFO' as never }), 'log: level: must be one of silent, error, warn, '],
+  ['a log', () => jsonLog({ access: 'true' as never }), 'log: access: must be true or false'],
+  ['a log', () => jsonLog(null as never), 'log: must be an object with a member for each option'],
+  ['metrics', () => createMetrics({ port: 0 }), `metrics: port: ${NUMBER}1 to 65535`],
+  ['metrics', () => createMetrics({ host: '' }), 'metrics: host: is empty, or has white space'],
+  ['metadata', () => resourceMetadata({ url: 'x' }), 'resourceMetadata: url: must be a URL that begins'],
+  ['metadata', () => resourceMetadata({} as never), 'resourceMetadata: url: is missing; write the '],
+  [
+    'metadata',
+    () => resourceMetadata({ url: 'https://api.test', scopes: ['openid'] }),
+    'resourceMetadata: scopes: must be a scope of this API',
+  ],
+  [
+    'a proxy',
+    () => throughProxy('https://proxy.test'),
+    'throughProxy: must be http://[user[:password]@]host',
+  ],
+  ['a proxy', () => throughProxy(undefined as never), 'throughProxy: must be text'],
+  ['a replay store', () => redisReplayStore('store.test'), 'redisReplayStore: must be redis://'],
+] as const) {
+  test(`refuses a wrong option where ${what} is made: ${problem} [§11]`, () => {
+    assert.throws(make, (error) => error instanceof TypeError && error.message.startsWith(problem));
+  });
+}
+
+test('createService has a line for each problem of its routes', () => {
+  const served = { routes: ['x', 'y'], more: 1 } as never;
+  assert.throws(
+    () => createService(served, GIVEN),
+    (error) => {
+      assert.ok(error instanceof TypeError);
+      assert.equal(error.message.split('\n').length > 2, true);
+      return true;
+    },
+  );
+});

@@ -1,0 +1,87 @@
+/* Parts: whom they serve, what they show, and that nothing passes for one. */
+import { strict as assert } from 'node:assert';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { createGate, createService, get, open } from '../../../src/gatehouse.ts';
+import { Part } from '../../../src/verify/base/part.ts';
+import { cors } from '../../../src/cors.ts';
+import { jsonLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { throughProxy } from '../../../src/proxy.ts';
+import { redisReplayStore } from '../../../src/redis.ts';
+import { resourceMetadata } from '../../../src/resource-metadata.ts';
+import { createTestIssuer } from '../../../src/testing.ts';
+
+const { options: TEST } = createTestIssuer();
+
+/** The option of each part, and how to make one. */
+const PARTS = {
+  log: () => jsonLog({ level: 'silent' }),
+  replayStore: () => redisReplayStore('redis://user:secret-word@127.0.0.1:1'),
+  connect: () => throughProxy('http://user:secret-word@127.0.0.1:1'),
+  metadata: () => resourceMetadata({ url: 'https://api.test/secret-word' }),
+  cors: () => cors({ origins: ['https://secret-word.test'] }),
+  metrics: () => createMetrics({ port: 4_444, host: 'secret-word' }),
+};
+
+for (const [name, make] of Object.entries(PARTS)) {
+  test(`the part ${name} shows nothing of what it was made of [§11]`, () => {
+    const part = make();
+    const shown = inspect(part, { depth: 9, showHidden: true }) + JSON.stringify(part) + String(part);
+    assert.doesNotMatch(shown, /secret-word|4444|silent/);
+    assert.equal(Object.getPrototypeOf(part).constructor, Object);
+  });
+
+  test(`nothing but its own maker makes the part ${name} [§11]`, () => {
+    const part = make();
+    const alike = [
+      { ...part },
+      Object.create(part),
+      Object.create(Object.getPrototypeOf(part)),
+      new Proxy(part, {}),
+      structuredClone({}),
+      Part.make(name === 'cors' ? 'log' : 'cors', {}),
+    ];
+    for (const value of alike) {
+      assert.throws(() => createGate({ ...TEST, [name]: value } as never), {
+        name: 'TypeError',
+        message: new RegExp(`^${name}: must be a part that `),
+      });
+    }
+  });
+}
+
+const served = { routes: [get('/a', open, () => ({}))] };
+
+for (const name of ['connect', 'metadata', 'cors', 'metrics'] as const) {
+  test(`the part ${name} serves one service, and a second use throws [§11]`, async () => {
+    const part = PARTS[name]();
+    const service = createService(served, { ...TEST, [name]: part });
+    const message = `${name}: serves another already; make one more`;
+    assert.throws(() => createService(served, { ...TEST, [name]: part }), { name: 'TypeError', message });
+    if (name !== 'metrics') {
+      assert.throws(() => createGate({ ...TEST, [name]: part }), { name: 'TypeError', message });
+    }
+    // Closing frees none.
+    await service.stop();
+    assert.throws(() => createService(served, { ...TEST, [name]: part }), { name: 'TypeError', message });
+  });
+
+  test(`a creation that throws uses no part ${name} [§11]`, async () => {
+    const part = PARTS[name]();
+    assert.throws(() => createService(served, { ...TEST, [name]: part, port: -1 }));
+    assert.throws(() => createService({ routes: ['x'] } as never, { ...TEST, [name]: part }));
+    assert.throws(() => createGate({ ...TEST, [name]: part, domain: '' }));
+    await createService(served, { ...TEST, [name]: part }).stop();
+  });
+}
+
+for (const [name, part] of [
+  ['replayStore', PARTS.replayStore()],
+  ['log', PARTS.log()],
+  ['metrics', createMetrics()],
+] as const) {
+  test(`the part ${name} serves any number [§11]`, () => {
+    for (const gate of [1, 2].map(() => createGate({ ...TEST, [name]: part }))) gate.close();
+  });
+}
