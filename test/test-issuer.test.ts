@@ -9,8 +9,8 @@ const claimsOf = (token: string) =>
 
 test('issues tokens for the domain and audience of its settings that expire in five minutes', (t) => {
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_999 });
-  const { settings, token } = createTestIssuer({ domain: 'idp.test', audience: 'https://orders.test' });
-  assert.deepEqual([settings.domain, settings.audience], ['idp.test', 'https://orders.test']);
+  const { options, token } = createTestIssuer({ domain: 'idp.test', audience: 'https://orders.test' });
+  assert.deepEqual([options.domain, options.audience], ['idp.test', 'https://orders.test']);
   assert.deepEqual(claimsOf(token({ scope: 'read' })), {
     iss: 'https://idp.test/',
     aud: 'https://orders.test',
@@ -21,7 +21,7 @@ test('issues tokens for the domain and audience of its settings that expire in f
 });
 
 test('signs RS256 with a key of 2048 bits', async () => {
-  const { keys } = await createTestIssuer().fetchKeys();
+  const { keys } = await createTestIssuer().options.fetchKeys();
   const key = createPublicKey({ key: keys[0] ?? {}, format: 'jwk' });
   assert.equal(key.asymmetricKeyDetails?.modulusLength, 2048);
 });

@@ -17,7 +17,11 @@ const imported = <Value>(
   more: Pick<Setting<Value | undefined>, 'byDefault' | 'misfit'> = {},
 ): Setting<Value | undefined> => {
   const anything = optional<Value>(() => undefined);
-  return { ...setting(env, yaml, read, anything, more), load };
+
+  // What is absent has no part, or the default of its part.
+  const loadRule = async () => ({ ...(await load()), byDefault: undefined, missing: undefined });
+
+  return { ...setting(env, yaml, read, anything, more), load: loadRule };
 };
 
 const importRedis = () => import('../options/redis.ts');

@@ -16,9 +16,10 @@ export const inUpperCase: Reader = (raw) => (typeof raw === 'string' ? raw.toUpp
 export const inLowerCase: Reader = (raw) => (typeof raw === 'string' ? raw.toLowerCase() : raw);
 
 export const boolean: Reader = (raw) => {
-  const word = String(raw).toLowerCase();
-  if (word !== 'true' && word !== 'false') throwProblem('must be one of true, false');
-  return word === 'true';
+  if (typeof raw === 'boolean') return raw;
+
+  const word = inLowerCase(raw);
+  return word === 'true' || word === 'false' ? word === 'true' : throwProblem('must be one of true, false');
 };
 
 /** A list of strings, or one string with commas. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { readExposition, type Family } from '../support/exposition.ts';
 import { read } from './pages.ts';
@@ -10,8 +11,9 @@ const issuer = createTestIssuer();
 
 function familiesWith(settings: object): ReadonlyMap<string, Family> {
   const routes = [get('/a', open, () => ({}))];
-  const service = createService({ routes }, { ...issuer.options, ...settings });
-  const families = readExposition(service.metricsText());
+  const metrics = createMetrics();
+  const service = createService({ routes }, { ...issuer.options, metrics, ...settings });
+  const families = readExposition(metrics.text());
   void service.stop();
   return families;
 }

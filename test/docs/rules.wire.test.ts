@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { authenticated, createService, get, open } from '../../src/gatehouse.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { ask } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';
@@ -56,13 +57,14 @@ async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
     get('/me', authenticated, () => ({})),
     get('/bug', open, () => Promise.reject(new Error('x'))),
   ];
-  const given = { ...issuer.options, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const };
+  const metrics = createMetrics();
+  const given = { ...issuer.options, metrics, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED' as const };
   const service = createService({ routes }, given);
   const port = Number(new URL(await service.listen()).port);
 
   const look = () =>
     new Map([
-      ...[...readExposition(service.metricsText()).values()].flatMap(({ samples }) => [...samples]),
+      ...[...readExposition(metrics.text()).values()].flatMap(({ samples }) => [...samples]),
       // The lag of this machine is not under test.
       ['nodejs_eventloop_lag_p99_seconds', 0],
     ]);

@@ -1,4 +1,5 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
+import { CORS_OPTIONS } from '../../src/options/cors.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { ISSUER_SETTINGS, type Setting } from '../../src/settings/table.ts';
 import { read } from './pages.ts';
@@ -25,23 +26,17 @@ const { profile, ...others } = PROFILE_SETTINGS;
 /** The settings of the first issuer, among those of the service. */
 const ROWS = { profile, ...ISSUER_SETTINGS, ...others };
 
-/** The options of parts, which their rows import. */
-const OPTIONS = new Map(
-  await Promise.all(
-    Object.entries<Setting<any>>(ROWS).map(
-      async ([name, { load, option }]) => [name, (await load?.()) ?? option] as const,
-    ),
-  ),
-);
+/** The defaults of parts, which their rows do not repeat. */
+const OF_PARTS: Readonly<Record<string, unknown>> = {
+  corsAllowCredentials: CORS_OPTIONS.credentials.byDefault,
+};
 
 /** The defaults, in the order of the table. */
 function readDefaults(profile: string): readonly string[] {
   const earlier: Record<string, unknown> = { profile, domain: '<domain>' };
-  return Object.entries<Setting<any>>(ROWS).map(([name, { byDefault, yaml }]) => {
-    const { missing, byDefault: ofOption } = OPTIONS.get(name)!;
-    // Those of a part are required only where the part is wanted.
-    if (missing !== undefined && yaml.startsWith('idp.')) return 'required';
-    const usual = byDefault?.(earlier) ?? ofOption;
+  return Object.entries<Setting<any>>(ROWS).map(([name, { byDefault, option }]) => {
+    if (option.missing !== undefined) return 'required';
+    const usual = byDefault?.(earlier) ?? option.byDefault ?? OF_PARTS[name];
     earlier[name] ??= usual;
     return shown(usual);
   });

@@ -32,7 +32,7 @@ export const statusIn = (received: string) => Number(/^HTTP\/1\.[01] (\d{3})/.ex
 export async function walkTargets(proxy: Proxy, count: number, seed?: number): Promise<Outcome> {
   const policy = await startPolicy(
     { routes: ANY_PATH.map((path) => get(path, open, upstream)) },
-    { accessLog: false },
+    { log: undefined },
   );
   const api = await startApi();
   const running = await proxy.start({ gatehouse: policy.port, api: api.port });

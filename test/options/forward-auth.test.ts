@@ -2,15 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authenticated, open } from '../../src/gate/rules/access.ts';
-import { problemsOf } from '../../src/process/compose-service.ts';
+import { metadataPaths } from '../../src/options/resource-metadata.ts';
+import { OWN_ROUTES, problemsOf as problemsOfRoutes } from '../../src/service/create-service.ts';
 import { json, query } from '../../src/service/routes/inputs.ts';
-import { get, post, under, upstream, type Route } from '../../src/service/routes/route.ts';
+import { get, post, under, upstream, type Route, type Routes } from '../../src/service/routes/route.ts';
 import { schemaOf } from '../support/schemas.ts';
 
 const ANY = schemaOf((value) => ({ value }));
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
-const ofPolicy = (...routes: readonly Route[]) => problemsOf({ routes, isPolicy: true });
+const problemsOf = (routes: Routes, isPolicy = false, paths: readonly string[] = []) =>
+  problemsOfRoutes(routes, { ...OWN_ROUTES, isPolicy }, paths);
+
+const ofPolicy = (...routes: readonly Route[]) => problemsOf({ routes }, true);
 
 const ofService = (...routes: readonly Route[]) => problemsOf({ routes });
 
@@ -44,7 +48,11 @@ const METADATA = '/.well-known/oauth-protected-resource';
 
 /** Of these paths, with a handler of the upstream server. */
 const problemsAt = (paths: readonly string[], resourceUrl?: string) =>
-  problemsOf({ routes: paths.map((path) => get(path, open, upstream)), isPolicy: true }, { resourceUrl });
+  problemsOf(
+    { routes: paths.map((path) => get(path, open, upstream)) },
+    true,
+    resourceUrl === undefined ? [] : metadataPaths(resourceUrl),
+  );
 
 test('a policy may have routes at the paths of the probes and at /forward-auth, which a service may not', () => {
   const paths = ['/healthz', '/readyz', '/forward-auth', '/forward-auth/{x}', '/{x}'];
@@ -75,10 +83,9 @@ test('a policy is checked for every other problem of routes and rules too, even 
   assert.match(ofPolicy(...overlapping).join(), /both match \/a\/b/);
   assert.match(ofPolicy(get(':a', open, upstream)).join(), /is not a path pattern/);
   const rules = [under('/admin', authenticated), get('/a', open, upstream) as never];
-  assert.match(problemsOf({ routes: [], rules, isPolicy: true }).join(), /^rules: must be a list of rules/);
+  assert.match(problemsOf({ routes: [], rules }, true).join(), /^rules: must be a list of rules/);
   for (const strange of [undefined, 7, { routes: 7 }, {}]) {
-    const given = { ...(strange as object), isPolicy: true } as never;
-    assert.deepEqual(problemsOf(given), ['routes and rules: must be lists']);
+    assert.deepEqual(problemsOf(strange as never, true), ['routes and rules: must be lists']);
   }
   for (const strange of [undefined, {}, 'GET /']) assert.ok(ofPolicy(strange as never).length > 0);
 });

@@ -6,7 +6,6 @@ import https, { Agent as SecureAgent } from 'node:https';
 import type { Socket } from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import type { FetchErrorReason } from '../../src/verify/base/events.ts';
-import { proxyAddress } from '../../src/settings/option-settings.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startProxy, type Proxy } from '../idp/proxy.ts';
 import { cutTls, startRawServer, type RawServer } from '../idp/raw-server.ts';
@@ -104,7 +103,7 @@ test('sends percent-decoded credentials to the proxy, and to nobody else [RFC 91
 for (const userInfo of ['us%20er', 'us%20er:']) {
   test(`sends an empty password to the proxy for ${userInfo}@ [RFC 7617 §2]`, async () => {
     const before = proxy.asked.length;
-    await fetchKeys(sourceOf(provider), undefined, proxyAddress(addressOf(proxy, `${userInfo}@`)));
+    await fetchKeys(sourceOf(provider), undefined, addressOf(proxy, `${userInfo}@`));
     const basic = `Basic ${Buffer.from('us er:').toString('base64')}`;
     assert.deepEqual(
       askedSince(before).map(({ headers }) => headers['proxy-authorization']),

@@ -6,9 +6,10 @@ import { needs, open, optional } from '../../src/gate/rules/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/gate/rules/guards.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import type { Early } from '../../src/gate/record.ts';
-import { metadataUrlOf } from '../../src/options/resource-metadata.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
-import { createResourceMetadata } from '../../src/options/resource-metadata.ts';
+import { resourceMetadata } from '../../src/options/resource-metadata.ts';
+import { Part } from '../../src/verify/base/part.ts';
+import type { Log } from '../../src/verify/base/events.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
 import type { Response } from '../support/client.ts';
@@ -40,18 +41,24 @@ function replyAt(path: string, early: Early): Reply | undefined {
   return reply;
 }
 
+/** What the part makes of these settings. */
+function metadataWith(environment: Environment, log: Log = () => {}) {
+  const settings = settingsWith({ ...RESOURCE, ...environment });
+  const { resourceUrl, resourceScopes, resourceName, resourceDocumentation } = settings;
+  const metadata = resourceMetadata({
+    url: String(resourceUrl),
+    scopes: resourceScopes,
+    name: resourceName,
+    documentation: resourceDocumentation,
+  });
+  const { createEarly, metadataUrl } = Part.contentOf(metadata);
+  return { early: createEarly({ ...settings, log }), metadataUrl };
+}
+
 /** The document with these settings, requested like a client. */
 function documentWith(environment: Environment): Record<string, unknown> {
-  const settings = settingsWith({ ...RESOURCE, ...environment });
-  const { pathname } = new URL(metadataUrlOf(String(settings.resourceUrl)));
-  return JSON.parse(
-    String(
-      replyAt(
-        pathname,
-        createResourceMetadata(settings, () => {}),
-      )?.content,
-    ),
-  );
+  const { early, metadataUrl } = metadataWith(environment);
+  return JSON.parse(String(replyAt(new URL(metadataUrl).pathname, early)?.content));
 }
 
 const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'PS256', 'RS256'];
@@ -129,10 +136,10 @@ for (const [resource, metadata, paths] of [
   ['https://api.test/a%2Fb/c', `https://api.test${ROOT}/a%2Fb/c`, [`${ROOT}/a%2Fb/c`, ROOT]],
 ] as const) {
   test(`the document of ${resource} is at its well-known path, with and without a slash, and at the root [RFC 9728 §3.1]`, () => {
-    const made = createResourceMetadata(settingsWith({ RESOURCE_URL: resource }), () => {});
-    assert.equal(metadataUrlOf(resource), metadata);
+    const { early, metadataUrl } = metadataWith({ RESOURCE_URL: resource });
+    assert.equal(metadataUrl, metadata);
     for (const path of paths) {
-      assert.equal(replyAt(path, made)?.status, 200, path);
+      assert.equal(replyAt(path, early)?.status, 200, path);
     }
   });
 }
@@ -445,8 +452,7 @@ test('without RESOURCE_URL a 403 names the scopes of the guard that refused', as
 
 test('does not warn of a resource that one of several issuers has as audience [RFC 8707 §2.2]', () => {
   const partner = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: RESOURCE.RESOURCE_URL };
-  const settings = settingsWith({ ...RESOURCE, ISSUERS: 'partner', ...partner });
   const events: string[] = [];
-  createResourceMetadata(settings, (event) => events.push(event));
+  metadataWith({ ISSUERS: 'partner', ...partner }, (event) => events.push(event));
   assert.deepEqual(events, []);
 });

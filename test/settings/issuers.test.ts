@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { readGateOptions } from '../../src/gate/options.ts';
 import { valuesOf } from '../support/settings.ts';
-import { load, onlyProblem, problemsIn, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
+import { load, onlyProblem, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
 
 const PARTNER = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: 'orders-api' };
 const TWO = { ...REQUIRED, ISSUERS: 'partner', ...PARTNER };

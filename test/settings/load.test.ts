@@ -3,12 +3,16 @@ import { strict as assert } from 'node:assert';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileNow } from '../support/settings.ts';
+import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
+import { ConfigurationError } from '../../src/settings/configuration-error.ts';
+import { setting } from '../../src/settings/table.ts';
+import { option } from '../../src/verify/base/option.ts';
+import { Part } from '../../src/verify/base/part.ts';
 import { loadFrom, loadSettings } from '../../src/settings/load-settings.ts';
 import {
   inDirectory,
   load,
   onlyProblem,
-  problemsIn,
   problemsOf,
   REQUIRED,
   SETTINGS,
@@ -106,7 +110,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   }
 }
 
-const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level', 'metrics.port'];
+const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level', 'metrics.port', 'cors.allowCredentials'];
 
 for (const { env, yaml, byDefault } of SETTINGS) {
   if (
@@ -275,20 +279,44 @@ test('prefers application.name to spring.application.name, in either order, and 
   }
 });
 
-test('loads, without a profile, the settings of the service with the defaults of profile B but for DPoP', () => {
-  const environment = { ...REQUIRED, PROFILE: 'A', SCOPE_POLICY: 'true' };
-  const { settings } = inDirectory({}, (directory) => loadSettings(environment, directory));
-  const { profile, orgId, scopePolicy, ...expected } = load({ environment: REQUIRED }).settings;
-  // Without routes there are no methods to allow. Only profile B accepts bound tokens without their proof.
-  assert.deepEqual(settings, { ...expected, corsAllowedMethods: [], dpopMode: 'ALLOWED' });
-  assert.deepEqual([profile, orgId, scopePolicy], ['B', 'org_123456', false]);
+test('resolves with the options of a service, and with the part of each setting that is set [§11]', async () => {
+  const environment = {
+    ...REQUIRED,
+    PROFILE: 'A',
+    LOG_LEVEL: 'silent',
+    IDP_PROXY: 'http://proxy.test',
+    RESOURCE_URL: 'https://api.test',
+    ISSUERS: 'partner',
+    ISSUER_PARTNER_DOMAIN: 'partner.test',
+    ISSUER_PARTNER_AUDIENCE: 'x',
+  };
+  const options = await loadSettings(environment, '/nonexistent');
+  const parts = Object.entries(options).flatMap(([name, value]) => (Part.is(value) ? name : []));
+  assert.deepEqual(parts.sort(), ['connect', 'log', 'metadata']);
+  assert.ok(Object.isFrozen(options));
+  const { applicationName, ...others }: object & { applicationName?: string } = options;
+  assert.equal(applicationName, undefined);
+  assert.equal(readServiceOptions(others as ServiceOptions).issuers.partner?.domain, 'partner.test');
 });
 
-test('refuses the settings that belong to the profiles when it loads no profile', () => {
+test('rejects with every problem, those of the settings of parts too', async () => {
+  const environment = { IDP_AUDIENCE: 'x y', CORS_ALLOWED_ORIGINS: '*', METRICS_PORT: 'x' };
+  await assert.rejects(loadSettings(environment, '/nonexistent'), (error) => {
+    assert.ok(error instanceof ConfigurationError);
+    const names = error.problems.map((problem) => problem.split(' ')[0]);
+    assert.deepEqual(names, ['IDP_DOMAIN', 'IDP_AUDIENCE', 'CORS_ALLOWED_ORIGINS', 'METRICS_PORT']);
+    return true;
+  });
+});
+
+test('refuses the settings that belong to the profiles when it loads no profile', async () => {
   const files = { '.env': 'IDP_ORG_ID=x\n', 'application.yml': 'profile: A\napi:\n  scopePolicy: true\n' };
-  const problems = problemsIn(() => inDirectory(files, (directory) => loadSettings(REQUIRED, directory)));
+  const loading = inDirectory(files, (directory) =>
+    loadSettings(REQUIRED, directory).catch((error) => error),
+  );
+  const { problems } = await loading;
   assert.deepEqual(
-    problems.map((problem) => problem.split(' ')[0]),
+    problems.map((problem: string) => problem.split(' ')[0]),
     ['IDP_ORG_ID', 'profile', 'api.scopePolicy'],
   );
 });
@@ -310,21 +338,22 @@ test('returns the paths of the files that were read, and of no others', () => {
   }
 });
 
-test('rethrows a bug in a reader instead of reporting a problem', () => {
+test('rethrows a bug in a reader instead of reporting a problem', async () => {
   const bug = new TypeError('x is not a function');
 
   function read(): number {
     throw bug;
   }
 
-  function loadWith(environment: Record<string, string>) {
-    const table = { x: { env: 'X', yaml: 'x', read, byDefault: () => 1 } };
-    return inDirectory({}, (directory) => loadFrom(table, environment, directory));
-  }
-
-  assert.equal(loadWith(REQUIRED).settings.x, 1);
-  assert.throws(
-    () => loadWith({ ...REQUIRED, X: '2' }),
-    (failure) => failure === bug,
-  );
+  const table = {
+    x: setting(
+      'X',
+      'x',
+      read,
+      option<number>(() => undefined, 1),
+    ),
+  };
+  const loadWith = (environment: Record<string, string>) => loadFrom(table, environment, '/nonexistent');
+  assert.equal((await loadWith(REQUIRED)).settings.x, 1);
+  await assert.rejects(loadWith({ ...REQUIRED, X: '2' }), (failure) => failure === bug);
 });

@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { loadSettings } from '../../src/settings/load-settings.ts';
 import { loadProfileNow } from '../support/settings.ts';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
-import { loadSettings } from '../../src/settings/load-settings.ts';
 import {
   inDirectory,
   onlyProblem,
@@ -27,11 +27,11 @@ test('explains what a missing domain and audience are, what to set and which sou
     [{ '.env': 'IDP_DOMAIN=\n', 'application.yml': 'idp:\n  domain: ""\n  audience:\n' }, ['there', 'there']],
   ] as const) {
     inDirectory(files, (directory) => {
-      const environment = { IDP_DOMAIN: '', IDP_AUDIENCE: undefined };
+      const environment = { IDP_DOMAIN: '', IDP_AUDIENCE: '' };
       const [dotEnv, yaml] = ['.env', 'application.yml'].map((name) => join(directory, name));
       const places = `(environment, ${dotEnv} (${states[0]}), ${yaml} (${states[1]}))`;
       assert.deepEqual(
-        problemsIn(() => loadSettings(environment, directory)),
+        problemsIn(() => loadProfileNow(environment, directory)),
         [
           `IDP_DOMAIN or idp.domain ${places}: the issuer base URL is required; set this to its host name`,
           `IDP_AUDIENCE or idp.audience ${places}: the audience is required; set this to the identifier of this API at the provider`,
@@ -112,7 +112,7 @@ test('refuses a placeholder in CONFIG_FILE, even if there is a file of this name
 test('reads the file in CONFIG_FILE from a directory whose name looks like a placeholder', () => {
   const directory = mkdtempSync(join(tmpdir(), '${x}'));
   writeFileSync(join(directory, 'c.yml'), 'server:\n  port: 4000\n');
-  const { settings } = loadSettings({ ...REQUIRED, CONFIG_FILE: 'c.yml' }, directory);
+  const { settings } = loadProfileNow({ ...REQUIRED, CONFIG_FILE: 'c.yml' }, directory);
   rmSync(directory, { recursive: true });
   assert.equal(settings.port, 4000);
 });
@@ -185,9 +185,9 @@ test('writes each problem on one line of printable ASCII, whatever the name of a
   assert.match(problemsOf(withYaml(yaml))[0] ?? '', /^idp\.a\?\?b \(/);
 });
 
-test('throws a ConfigurationError whose message lists the problems', () => {
-  assert.throws(
-    () => inDirectory({}, (directory) => loadSettings({}, directory)),
+test('rejects with a ConfigurationError whose message lists the problems', async () => {
+  await assert.rejects(
+    loadSettings({}, '/nonexistent'),
     (failure) =>
       failure instanceof ConfigurationError &&
       failure.name === 'ConfigurationError' &&

@@ -14,7 +14,7 @@ export interface Option<Value> {
   readonly rule: Rule<unknown>;
   readonly byDefault: Value | undefined;
   /** The problem if it is not given; without one, it may be absent. */
-  readonly missing?: string;
+  readonly missing?: string | undefined;
   readonly normalize: (given: unknown) => Value;
 }
 

@@ -18,6 +18,8 @@ import {
 } from '../../../src/gatehouse.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createMetrics } from '../../../src/options/metrics/metrics.ts';
+import { cors } from '../../../src/cors.ts';
+import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { redisReplayStore } from '../../../src/options/redis.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
@@ -60,7 +62,7 @@ async function start(
 
   /** The number of responses. */
   const responses = (labels: string) => value(`${DURATION}_count{${labels}}`);
-  return { service, url, port, all, value, responses };
+  return { metrics, url, port, all, value, responses };
 }
 
 const labelsOf = (route: string | undefined, method: string, status: number) =>
@@ -149,7 +151,10 @@ test('counts responses by method, route and status, with their seconds, but not 
 });
 
 test('counts preflights and requests for the metadata as requests without a route', async (t) => {
-  const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
+  const settings = {
+    cors: cors({ origins: ['https://app.test'] }),
+    metadata: resourceMetadata({ url: 'https://api.test' }),
+  };
   const { port, responses } = await start(t, settings);
   const headers = { Origin: 'https://app.test', 'Access-Control-Request-Method': 'GET' };
   await ask(port, '/open', { method: 'OPTIONS', headers });

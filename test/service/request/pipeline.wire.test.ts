@@ -260,7 +260,7 @@ test('completes a request whose token is verified asynchronously', async (t) => 
   assert.deepEqual(waiting.logs, []);
 });
 
-test('responds in the turn in which a request arrives when its token is cached and its handler is synchronous', () => {
+test('responds in the turn in which a request arrives when its token is cached and its handler is synchronous', async () => {
   const { responder } = await createRoutes({ routes: [get('/x', authenticated, () => ({ a: 1 }))] });
   const rawHeaders = ['Host', 'a', 'Authorization', `Bearer ${tokenWith()}`];
   const request = Object.assign(new EventEmitter(), {
@@ -284,7 +284,7 @@ test('responds in the turn in which a request arrives when its token is cached a
   assert.deepEqual(statuses, [200]);
 });
 
-test('turns whatever the pipeline throws into a 500 with a log line', () => {
+test('turns whatever the pipeline throws into a 500 with a log line', async () => {
   const { way, logs } = await createRoutes({ routes: [] });
 
   const broken = () => {
@@ -332,7 +332,7 @@ for (const [what, asked] of [
   ['a target that is not a path', requestOf('GET', 'x')],
   ['two Host fields', requestOf('GET', '/x', 'Host', 'b')],
 ] as const) {
-  test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, () => {
+  test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, async () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const limits = { clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
     const { way } = await createRoutes({ routes });
@@ -342,7 +342,7 @@ for (const [what, asked] of [
   });
 }
 
-test('caches the reply to a refusal for each list of scopes, even with RESOURCE_URL [RFC 9728 §5.1]', () => {
+test('caches the reply to a refusal for each list of scopes, even with RESOURCE_URL [RFC 9728 §5.1]', async () => {
   const reading = get('/x', needs(scope('read')), () => ({}));
   const writing = get('/y', needs(scope('write')), () => ({}));
   const environment = { RESOURCE_URL: 'https://api.example' };

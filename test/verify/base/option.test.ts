@@ -28,7 +28,6 @@ function problemOf(given: unknown): string {
 const NUMBER = 'must be a whole number from ';
 const NO_LIST = 'must be a list of 1 or more texts';
 const ALGORITHMS = 'must be one of ES256, ES384, ES512, EdDSA, PS256, RS256';
-const HTTPS = 'must be a URL that begins with https://, without white space, "@" ';
 
 /** Wrong values of each option, and how the problem begins. */
 const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem: string])[]>> = {
@@ -41,7 +40,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     [[, 'a'], 'must be text'],
     ['a,\nb', 'is empty, or has white space'],
   ],
-  issuer: [['http://idp.test/', HTTPS]],
+  issuer: [['http://idp.test/', 'must be a URL that begins with https://, without white space, "@", "#" or']],
   jwksUri: [[new URL('https://idp.test/keys'), 'must be text']],
   claimNamespace: [['claims/', 'must be the beginning of a URL']],
   scopeClaim: [['a b', 'is empty, or has white space']],
