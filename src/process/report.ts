@@ -9,6 +9,7 @@ import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 export interface Deployment {
   /** For log and metrics. */
   readonly name: string;
+  readonly isPolicy: boolean;
   readonly applicationName: string;
   /** The files that were read. */
   readonly files: readonly string[];
@@ -82,7 +83,12 @@ export async function check(
 ): Promise<boolean> {
   // The connection to the store does not keep the process alive.
   const awake = setInterval(() => {}, 1_000);
-  await Promise.all([...service.fetchKeys(), service.replayStore.firstOutcome?.()]);
+  const fetched = service.issuers.map(async ({ keys }) => {
+    await keys.refresh();
+    // No second attempt.
+    keys.close();
+  });
+  await Promise.all([...fetched, service.replayStore.firstOutcome?.()]);
   clearInterval(awake);
   service.close();
 
@@ -92,7 +98,8 @@ export async function check(
 
   const imports = importsOf(values);
   const lines = events.map(({ event, fields }) => ({ event, ...fields }));
-  const report = { profile: deployment.name, ...inForce(values, deployment), imports, events: lines };
+  const { name: profile, isPolicy } = deployment;
+  const report = { profile, isPolicy, ...inForce(values, deployment), imports, events: lines };
   console.log(JSON.stringify(report, undefined, 2));
   return true;
 }

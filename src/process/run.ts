@@ -108,7 +108,9 @@ async function runCommand<Values extends SettingValues>(
   const options = await optionsOf(settings);
   const kind = plan.kindFor(settings);
   const routes = plan.routesFor(settings);
-  const deployment = { name: kind.name, applicationName: settings.applicationName, files: loaded.files };
+  const { name, isPolicy } = kind;
+  const { applicationName } = settings;
+  const deployment = { name, isPolicy, applicationName, files: loaded.files };
   if (word === '--check') {
     const isGood = await runCheck(routes, options, kind, loaded, deployment);
     return process.exit(isGood ? 0 : 1);

@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -10,7 +11,6 @@ import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
-import { filesIn } from '../support/floors.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
 import { runCommand, SERVER, type Outcome } from './commands.ts';
 
@@ -68,18 +68,22 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(lines.join('\n'), /METRICSPORT .*write METRICS_PORT/);
   });
 
-  test('lists the active options by the names of their files', async () => {
-    assert.deepEqual(reportOf(await check()).options, []);
+  test('lists the parts in use by the paths that code would import them from', async () => {
+    assert.deepEqual(reportOf(await check()).imports, ['gatehouse-http/log']);
     const settings = {
       IDP_AUDIENCE: 'https://api.test',
       RESOURCE_URL: 'https://api.test',
       CORS_ALLOWED_ORIGINS: 'https://app.test',
       METRICS_PORT: '0',
     };
-    const { options } = reportOf(await check(settings));
-    assert.deepEqual(options, ['resource-metadata', 'cors', 'metrics']);
-    const named = [...filesIn('options/'), 'metrics'];
-    for (const option of options) assert.ok(named.includes(option), option);
+    const { imports } = reportOf(await check(settings));
+    const names = ['log', 'resource-metadata', 'cors', 'metrics'];
+    assert.deepEqual(
+      imports,
+      names.map((name) => `gatehouse-http/${name}`),
+    );
+    const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+    for (const name of names) assert.ok(`./${name}` in exports, name);
   });
 
   test('reports algorithms that are not the defaults', async () => {
@@ -204,7 +208,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     };
     const outcome = await check(environment);
     const report = reportOf(outcome);
-    assert.deepEqual([report.replayStore, report.options], ['shared', ['redis-replay']]);
+    assert.deepEqual(
+      [report.replayStore, report.imports],
+      ['shared', ['gatehouse-http/log', 'gatehouse-http/redis']],
+    );
     assert.ok(eventIn(report, 'replay store ready'));
     assert.deepEqual(
       store.commands.map(([command]) => command),
@@ -245,7 +252,10 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     const report = reportOf(
       await check({ ...others, IDP_PROXY: `http://us:sesame@127.0.0.1:${proxy.port}` }),
     );
-    assert.deepEqual([report.options, proxy.asked.length], [['proxy-tunnel'], 2]);
+    assert.deepEqual(
+      [report.imports, proxy.asked.length],
+      [['gatehouse-http/log', 'gatehouse-http/proxy'], 2],
+    );
     const refusing = await startRawServer((socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 407 X\r\n\r\n')),
     );
@@ -271,12 +281,17 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   });
 
   /** The last lines of a main file with its own routes. */
-  function runOwnRoutes(routes: string, environment: Record<string, string>, ...words: string[]) {
+  function runOwnRoutes(
+    routes: string,
+    environment: Record<string, string>,
+    word?: string,
+    run = 'runService',
+  ) {
     const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
-    const code = `import { get, needs, open, runService, scope, under } from ${door}; runService({ ${routes} });`;
+    const code = `import { get, needs, open, runForwardAuth, runService, scope, under } from ${door}; ${run}({ ${routes} });`;
     const tsx = ['--import', import.meta.resolve('tsx')];
     const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code, ''];
-    return runCommand(words, environment, {}, program);
+    return runCommand(word === undefined ? [] : [word], environment, {}, program);
   }
 
   const SHADOW = "routes: [get('/healthz', open, () => ({}))]";
@@ -323,13 +338,12 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('reports "own table" as the profile of runService', async () => {
     const report = reportOf(await runOwnRoutes('routes: []', providerSettings(provider), '--check'));
-    assert.deepEqual([report.profile, report.options], ['own table', []]);
+    assert.deepEqual([report.profile, report.isPolicy], ['own table', false]);
   });
 
   test('reports forward-auth for a policy', async () => {
-    const policy = 'routes: [], isPolicy: true';
-    const report = reportOf(await runOwnRoutes(policy, providerSettings(provider), '--check'));
-    assert.deepEqual(report.options, ['forward-auth']);
+    const ran = await runOwnRoutes('routes: []', providerSettings(provider), '--check', 'runForwardAuth');
+    assert.equal(reportOf(ran).isPolicy, true);
   });
 
   for (const [what, looks] of [

@@ -110,7 +110,13 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
   }
 }
 
-const CHECKED_OTHERWISE = ['idp.dpopMode', 'idp.tokenType', 'log.level', 'metrics.port', 'cors.allowCredentials'];
+const CHECKED_OTHERWISE = [
+  'idp.dpopMode',
+  'idp.tokenType',
+  'log.level',
+  'metrics.port',
+  'cors.allowCredentials',
+];
 
 for (const { env, yaml, byDefault } of SETTINGS) {
   if (

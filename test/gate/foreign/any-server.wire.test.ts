@@ -16,6 +16,8 @@ import {
   under,
   type Caller,
 } from '../../../src/gatehouse.ts';
+import { cors } from '../../../src/cors.ts';
+import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 
@@ -95,7 +97,7 @@ test('the gate refuses a request that may have lost header fields, whatever the 
 
 test('the gate treats a request with two Origin fields as one from an unlisted origin', async (t) => {
   const origin = 'https://app.test';
-  const gate = await openGate(t, { corsAllowedOrigins: [origin] });
+  const gate = await openGate(t, { cors: cors({ origins: [origin] }) });
 
   const fieldsFor = async (...rawHeaders: string[]) =>
     new Headers((await gate.check(requestWith(...rawHeaders), access)).refusal?.headers);
@@ -316,7 +318,10 @@ test('a proof is used once, however many accesses its caller is authorized for [
 });
 
 test('a refusal by authorize has neither cross-origin fields nor a nonce', async (t) => {
-  const settings = { corsAllowedOrigins: ['https://app.test'], resourceUrl: 'https://api.test' };
+  const settings = {
+    cors: cors({ origins: ['https://app.test'] }),
+    metadata: resourceMetadata({ url: 'https://api.test' }),
+  };
   const { gate, caller } = await admitted(t, READER, settings);
   const { refusal } = gate.authorize(caller, needs(scope('read:orders'), scope('write:orders')));
   assert.deepEqual(
@@ -454,7 +459,9 @@ const named = (refusal?: { headers: readonly (readonly string[])[] }) =>
   )?.[1];
 
 test('the challenge without a token names the scope of the base access, and a refusal by authorize names every scope of its own access [RFC 6750 §3]', async (t) => {
-  const { gate, caller } = await admitted(t, READER, { resourceUrl: 'https://api.test/mcp' });
+  const { gate, caller } = await admitted(t, READER, {
+    metadata: resourceMetadata({ url: 'https://api.test/mcp' }),
+  });
   const stranger = await gate.check(new Request('https://api.test/mcp', { method: 'POST' }), needs(read));
   assert.deepEqual([stranger.refusal?.status, named(stranger.refusal)], [401, 'read:orders']);
   const { refusal } = gate.authorize(caller, needs(read, write));
@@ -462,7 +469,7 @@ test('the challenge without a token names the scope of the base access, and a re
 });
 
 test('a base access that needs any one of several scopes names them all in its challenge, and a token with any one of them passes [RFC 6750 §3]', async (t) => {
-  const gate = await openGate(t, { resourceUrl: 'https://api.test/mcp' });
+  const gate = await openGate(t, { metadata: resourceMetadata({ url: 'https://api.test/mcp' }) });
   const base = needs(anyScope('read:orders', 'write:orders'));
   assert.equal(named((await gate.check(requestWith(), base)).refusal), 'read:orders write:orders');
   for (const granted of ['read:orders', 'write:orders']) {

@@ -182,7 +182,7 @@ test('the gate compares a proof with the URL that the client sent, not with what
 });
 
 test('the gate lets a listed origin read its refusals', async () => {
-  const gate = await openGate({ corsAllowedOrigins: ['https://app.test'] });
+  const gate = await openGate({ cors: cors({ origins: ['https://app.test'] }) });
   const verdict = await gate.check(requestWith('Origin', 'https://app.test'), access);
   const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
   assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
@@ -394,7 +394,11 @@ test('a test issuer signs only with the six supported algorithms', () => {
 
 test('the challenges and the metadata name the configured proof algorithms, in their order [RFC 9449 §7.1]', async (t) => {
   const dpopAlgorithms = ['EdDSA', 'ES256'] as const;
-  const gate = await openGate({ dpopMode: 'REQUIRED', dpopAlgorithms, resourceUrl: 'https://api.test' });
+  const gate = await openGate({
+    dpopMode: 'REQUIRED',
+    dpopAlgorithms,
+    metadata: resourceMetadata({ url: 'https://api.test' }),
+  });
   t.after(gate.close);
   const refused = await gate.check(requestWith(), access);
   assert.ok(refused.refusal);

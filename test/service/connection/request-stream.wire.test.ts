@@ -18,10 +18,7 @@ const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n
 
 /** A request that only the test answers or reads. */
 async function hold(context: TestContext, bytes: string): Promise<[IncomingMessage, ServerResponse, Wire]> {
-  const { server } = createListener(
-    { noteArrival: () => 0, work: () => new Promise(() => {}) } as never,
-    new TestClock(),
-  );
+  const { server } = createListener({ startTiming: () => 0, respond: () => {} } as never, new TestClock());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
   context.after(() => {
