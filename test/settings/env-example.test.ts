@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { CORS_OPTIONS } from '../../src/options/cors.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { namesFor } from '../../src/settings/names.ts';
 import { SERVICE_SETTINGS } from '../../src/settings/load-settings.ts';
@@ -75,5 +76,11 @@ test('.env.example shows the default of every setting that has one', () => {
   const shown = withDefault.map(({ name, value }) => `${name}=${value}\n`).join('');
   const audience = 'IDP_AUDIENCE=https://api.example.com\n';
   const files = { '.env': audience + shown, 'application.yml': '' };
-  assert.deepEqual(load({ files }).settings, load({ files: { '.env': EXAMPLE } }).settings);
+  const { corsAllowCredentials, ...expected } = load({ files: { '.env': EXAMPLE } }).settings;
+  assert.deepEqual(load({ files }).settings, {
+    ...expected,
+    corsAllowCredentials: CORS_OPTIONS.credentials.byDefault,
+  });
+  // Its part has the default.
+  assert.equal(corsAllowCredentials, undefined);
 });

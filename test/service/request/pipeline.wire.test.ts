@@ -190,11 +190,11 @@ test('refuses routes that overlap before anything is served, each pair with a pa
   ];
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
   assert.throws(() => createService({ routes }, settings), {
-    name: 'ConfigurationError',
-    problems: [
+    name: 'TypeError',
+    message: [
       'GET /a/{b} and /a/b: both match /a/b; give one of them another path',
       'GET /a/{b} and /a/c: both match /a/c; give one of them another path',
-    ],
+    ].join('\n'),
   });
 });
 
@@ -210,15 +210,15 @@ test('reports every problem of a table of routes at once, each with its route', 
   const rules = [get('/admin', open, nothing) as never, under('/admin', needs(scope('e')))];
   const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
   assert.throws(() => createService({ routes, rules }, settings), {
-    name: 'ConfigurationError',
-    problems: [
+    name: 'TypeError',
+    message: [
       'POST /b/: a route of runForwardAuth takes upstream and no inputs; no other route takes upstream',
       'POST /b/: is not a path pattern; write /b',
       'POST /healthz: matches /healthz, which the service serves itself; change the pattern',
       'GET /a and /a: both match /a; give one of them another path',
       'GET /d: is not a route; make one with get, post, put, patch or del',
       'rules: must be a list of rules that under() makes',
-    ],
+    ].join('\n'),
   });
 });
 
