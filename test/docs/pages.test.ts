@@ -3,19 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
+import { anchorsOf, linksIn, codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
-
-/** The anchor of a heading. */
-const anchor = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replace(/[^\w -]/g, '')
-    .replaceAll(' ', '-');
-
-const anchorsOf = (page: string) =>
-  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
 
 /** Every file in a folder that people read, copy from or run. */
 const filesIn = (folder: string): readonly string[] =>
@@ -53,8 +43,7 @@ test('no file names a registry, or a folder of the machine on which it was writt
 
 for (const page of PAGES) {
   test(`${page} links to existing files and headings`, () => {
-    const links = /\]\(([^)\s]+)\)|<(?:img|source)\b[^>]* src(?:set)?="([^"]+)"/g;
-    const targets = [...read(page).matchAll(links)].map(([, link, picture]) => link ?? picture ?? '');
+    const targets = linksIn(page);
     const broken = targets.filter((target) => {
       if (/^https?:/.test(target)) return false;
       const [file = '', heading] = target.split('#');

@@ -15,6 +15,23 @@ export const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.
     .map((name) => `docs/${name}`),
 );
 
+/** The anchor of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+
+/** The anchors of a page's headings. */
+export const anchorsOf = (page: string) =>
+  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
+
+/** The targets of a page's links and pictures. */
+export function linksIn(page: string): readonly string[] {
+  const links = /\]\(([^)\s]+)\)|<(?:img|source)\b[^>]* src(?:set)?="([^"]+)"/g;
+  return [...read(page).matchAll(links)].map(([, link, picture]) => link ?? picture ?? '');
+}
+
 /** The text of a page under a heading, up to the next one. */
 export function under(page: string, heading: string): string {
   const [, body = assert.fail(`${page} has no heading ${heading}`)] = read(page).split(`# ${heading}\n`);

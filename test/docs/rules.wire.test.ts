@@ -88,6 +88,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseUnavailable: [`${DURATIONS}{http_route="/bug",http_response_status_code="503"}`, '0+1x40'],
   GatehouseBug: [`${DURATIONS}{http_route="/bug",http_response_status_code="500"}`, '0+1x40'],
   GatehouseOverworked: ['nodejs_eventloop_lag_p99_seconds', held(0.2, 41)],
+  GatehouseDown: ['up', held(0, 41)],
 };
 
 /** Similar values that are harmless. */
@@ -132,6 +133,22 @@ describe('docs/rules.yml', () => {
       assertFiring(new Map([...quiet, [series, values]]), [alert]),
     );
   }
+
+  for (const [alert, [series, values]] of Object.entries(CAUSES)) {
+    const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(series) ?? [];
+    const foreign = `${name}{${[labels, 'job="other",instance="other:1"'].filter(Boolean).join()}}`;
+
+    test(named(`${alert} does not fire for another service`), { skip }, () =>
+      assertFiring(new Map([...quiet, [foreign, values]]), []),
+    );
+  }
+
+  test(named('tells which service it is'), { skip }, () => {
+    for (const rule of read('docs/rules.yml').split('- alert: ').slice(1)) {
+      assert.match(rule, /on \(job, instance\) (?:last_over_time\()?gatehouse_info/);
+      assert.match(rule, /summary: .*\{\{ \$labels\.job \}\}.*\{\{ \$labels\.instance \}\}/);
+    }
+  });
 
   for (const [series, values] of HARMLESS) {
     test(named(`does not fire on ${series} ${values}`), { skip }, () =>

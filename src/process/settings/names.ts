@@ -32,7 +32,8 @@ export function createLookup(found: FoundEntries): Lookup {
   const known: Names[] = [];
 
   function noteVariables() {
-    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
+    // Some settings have no variable.
+    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
     const prefixes = [...RESERVED, ...names].join().match(PREFIXES) ?? [];
     const spellings = new Set(names.map(squeezed));
 

@@ -91,14 +91,27 @@ const server = createServer(outer.callback()).listen(port, '127.0.0.1');`,
     heading: 'NestJS',
     before: `
 import 'reflect-metadata';
-import { Controller, Get, Module, Req, UseGuards, type CanActivate } from '@nestjs/common';
+import {
+  Catch, Controller, Get, HttpException, Module, Req, UseGuards,
+  type ArgumentsHost, type CanActivate, type ExceptionFilter,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';`,
     after: `
 @Module({ controllers: [OrdersController] })
 class AppModule {}
 
+// The filter of Nest's own documentation: it answers every exception by itself.
+@Catch(HttpException)
+class HttpExceptionFilter implements ExceptionFilter {
+  catch(exception: HttpException, host: ArgumentsHost) {
+    const response = host.switchToHttp().getResponse();
+    response.status(exception.getStatus()).json(exception.getResponse());
+  }
+}
+
 const nest = await NestFactory.create(AppModule, { logger: false });
 nest.setGlobalPrefix('mounted');
+nest.useGlobalFilters(new HttpExceptionFilter());
 await nest.listen(port, '127.0.0.1');
 const server: Server = nest.getHttpServer();`,
   },
