@@ -28,7 +28,7 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
 
 /** Variables win over keys of YAML. */
 export function createLookup(found: FoundEntries): Lookup {
-  const { variables, keys, lookedIn, problems, warnings, strays } = found;
+  const { variables, keys, problems } = found;
   const known: Names[] = [];
 
   function noteVariables() {
@@ -43,13 +43,14 @@ export function createLookup(found: FoundEntries): Lookup {
       const isWarning = entry.source === 'environment';
       const isTorn = entry.name.includes('\n');
       if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
-      else if (isMeant) noteUnknown(entry, names, isWarning ? strays : problems);
+      else if (isMeant) noteUnknown(entry, names, isWarning ? found.strays : problems);
     }
   }
 
   function noteKeys() {
     const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-    for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
+    for (const entry of keys)
+      noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : found.warnings);
   }
 
   return {
@@ -60,7 +61,7 @@ export function createLookup(found: FoundEntries): Lookup {
       const names = namesFor(setting, issuer);
       const { env, yaml } = names;
       known.push(names);
-      const missing = { name: `${env} or ${yaml}`, value: null, source: lookedIn };
+      const missing = { name: `${env} or ${yaml}`, value: null, source: found.lookedIn };
       return find(variables, env) ?? find(keys, yaml) ?? missing;
     },
 
