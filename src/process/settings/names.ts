@@ -26,15 +26,17 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
   };
 }
 
+const prefixesOf = (names: readonly string[]) => [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+
 /** Variables win over keys of YAML. */
-export function createLookup(found: FoundEntries): Lookup {
-  const { variables, keys, problems } = found;
+export function createLookup({ variables, keys, lookedIn, problems, ...found }: FoundEntries): Lookup {
+  const { warnings, strays } = found;
   const known: Names[] = [];
 
   function noteVariables() {
     // Some settings have no variable.
     const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
-    const prefixes = [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+    const prefixes = prefixesOf(names);
     const spellings = new Set(names.map(squeezed));
 
     for (const entry of variables) {
@@ -43,14 +45,13 @@ export function createLookup(found: FoundEntries): Lookup {
       const isWarning = entry.source === 'environment';
       const isTorn = entry.name.includes('\n');
       if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
-      else if (isMeant) noteUnknown(entry, names, isWarning ? found.strays : problems);
+      else if (isMeant) noteUnknown(entry, names, isWarning ? strays : problems);
     }
   }
 
   function noteKeys() {
     const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-    for (const entry of keys)
-      noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : found.warnings);
+    for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
   }
 
   return {
@@ -61,7 +62,7 @@ export function createLookup(found: FoundEntries): Lookup {
       const names = namesFor(setting, issuer);
       const { env, yaml } = names;
       known.push(names);
-      const missing = { name: `${env} or ${yaml}`, value: null, source: found.lookedIn };
+      const missing = { name: `${env} or ${yaml}`, value: null, source: lookedIn };
       return find(variables, env) ?? find(keys, yaml) ?? missing;
     },
 
