@@ -26,7 +26,9 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
   };
 }
 
-const prefixesOf = (names: readonly string[]) => [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+function prefixesOf(names: readonly string[]) {
+  return [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+}
 
 /** Variables win over keys of YAML. */
 export function createLookup({ variables, keys, lookedIn, problems, ...found }: FoundEntries): Lookup {
