@@ -15,11 +15,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 12_560,
-  createGate: 24_560,
+  createGate: 24_570,
   createService: 31_860,
-  runService: 34_800,
-  server: 36_050,
-  'all of src': 52_050,
+  runService: 34_850,
+  server: 36_090,
+  'all of src': 52_090,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */

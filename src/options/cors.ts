@@ -30,14 +30,18 @@ export function createCors(
   const { corsAllowedOrigins: origins, corsAllowedMethods: given } = options;
   const ofRoutes = new Set(routes.map(({ method }) => method));
   const methods = given.length > 0 ? given : [...ofRoutes];
-  const permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, methods, options)]));
+  const patterns = new Set(origins.filter((origin) => origin.includes('*')));
+  const exact = origins.filter((origin) => !patterns.has(origin));
+  const permissions = new Map(exact.map((origin) => [origin, permissionOf(origin, methods, options)]));
 
-  /** Exactly one label in place of `*`. */
   function permissionFor(origin: string) {
-    const isLabel = FIRST_LABEL.test(origin);
-    const pattern = isLabel ? origin.replace(FIRST_LABEL, '$1*.') : '';
-    const listed = origin.includes('*') ? undefined : permissions.get(origin);
-    return listed ?? (permissions.has(pattern) ? permissionOf(origin, methods, options) : undefined);
+    const listed = permissions.get(origin);
+    if (listed !== undefined || patterns.size === 0) return listed;
+
+    // Exactly one label in place of `*`, which is no label itself.
+    const pattern = origin.replace(FIRST_LABEL, '$1*.');
+    const isMatch = pattern !== origin && patterns.has(pattern);
+    return isMatch ? permissionOf(origin, methods, options) : undefined;
   }
 
   return {

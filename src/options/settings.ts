@@ -64,18 +64,18 @@ export const resourceScope = matching(
  * `file`, whose origin is shared by every file. A `*` stands for one label; at least two others follow it.
  */
 export const origin = matching(
-  /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:\*\.(?=[^.]+\.[^.]))?[^*/]+$/,
-  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no final "/", ' +
-    'no "*" but for the first of three or more labels',
+  /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?!\.|.*\.\.)(?:\*\.(?=[^.:]+\.[^.:]))?[a-z0-9._~:[\]-]+$/,
+  'must be an origin as browsers send it: scheme (not file), lower-case host, port unless default; ' +
+    'no final "/", no "*" but for the first of three or more labels',
   isOrigin,
 );
 
 function isOrigin(value: string) {
   const example = value.replace('*', 'any');
   if (!URL.canParse(example)) return false;
-  if (/^(?:https?|wss?|ftp):/.test(value)) return new URL(example).origin === example;
 
-  return /^[a-z0-9+.-]+:\/\/[a-z0-9._~-]+(?::[1-9]\d*)?$/.test(example);
+  const { protocol, host } = new URL(example);
+  return `${protocol}//${host}` === example;
 }
 
 /** RFC 9110 §9.1. */

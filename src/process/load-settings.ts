@@ -13,8 +13,6 @@ export interface Loaded {
   readonly files: readonly string[];
   /** Names that may be misspelt settings. */
   readonly warnings: readonly string[];
-  /** Those of the environment: a warning at startup, a problem for `--check`. */
-  readonly strays: readonly string[];
 }
 
 /**
@@ -33,10 +31,10 @@ export function loadFrom<Values extends Record<string, unknown>>(
   table: SettingsTable<Values>,
   environment: Environment,
   directory: string,
-  problemsWith?: ProblemsWith,
+  problemsWith: ProblemsWith = () => [],
 ) {
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
-  const settings = readSettings(table, createLookup(found), problemsWith);
   const { files, warnings, strays } = found;
-  return { settings, files, warnings: [...strays, ...warnings], strays };
+  const settings = readSettings(table, createLookup(found), (some) => problemsWith(some, strays));
+  return { settings, files, warnings: [...strays, ...warnings] };
 }

@@ -6,7 +6,7 @@ import { describeBug, printable, printableSetting, type Log } from '../verify/ba
 import { VERSION } from '../verify/base/version.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../gate/configuration-error.ts';
-import { loadSettings, type Loaded } from './load-settings.ts';
+import { loadSettings } from './load-settings.ts';
 import type { ProblemsWith, SomeSettings } from './settings/load.ts';
 import { clock, createProcessLog } from './log.ts';
 import { createListeningService, problemsOf } from './compose-service.ts';
@@ -14,7 +14,7 @@ import { createMetrics } from '../options/metrics/metrics.ts';
 import { probe } from './probe.ts';
 import { inForce, createReport, type Deployment } from './report.ts';
 
-const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
+const WRONG_ARGUMENTS = 'arguments: must be none, or one of --check, --probe, --help and --version';
 
 const HELP = `gatehouse ${VERSION}: a token-protected API service
 
@@ -58,8 +58,8 @@ export function runWith(
   const text = textFor(word, others);
   if (text !== undefined) return console.log(text);
 
-  const allProblems: ProblemsWith = (some) => [
-    ...argumentProblems(word, others, some),
+  const allProblems: ProblemsWith = (some, strays) => [
+    ...argumentProblems(word, others, some, strays),
     ...problemsWith(some),
   ];
 
@@ -73,7 +73,6 @@ export function runWith(
 
   try {
     const deployment = createDeployment(process.env, workingDirectory(), allProblems);
-    if (word === '--check') requireNoStrays(deployment.loaded);
     if (word === '--probe') probe(deployment.loaded.settings);
     else runDeployment(deployment, word === '--check');
   } catch (error) {
@@ -88,14 +87,17 @@ function textFor(word = '', others: readonly string[]) {
   return others.length === 0 ? TEXTS[word] : undefined;
 }
 
-/** A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of. */
-function requireNoStrays({ strays }: Loaded) {
-  if (strays.length > 0) throw new ConfigurationError(strays);
-}
-
-function argumentProblems(word: string | undefined, others: readonly string[], { port }: SomeSettings) {
+function argumentProblems(
+  word: string | undefined,
+  others: readonly string[],
+  { port }: SomeSettings,
+  strays: readonly string[] = [],
+) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   if (!isKnown) return [WRONG_ARGUMENTS];
+
+  // A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of.
+  if (word === '--check') return strays;
 
   const isPortless = word === '--probe' && port === 0;
   return isPortless ? ['PORT or server.port: must not be 0 for --probe; set one, or use --check'] : [];

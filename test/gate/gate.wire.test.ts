@@ -186,6 +186,24 @@ test('the gate lets a listed origin read its refusals', async () => {
   assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
 });
 
+test('the gate lets an origin with one label in place of the * read its refusals, under its own name', async (t) => {
+  const gate = await openGate({ corsAllowedOrigins: ['https://*.preview.test', 'capacitor://localhost'] });
+  t.after(gate.close);
+
+  const allowed = async (origin: string) => {
+    const verdict = await gate.check(requestWith('Origin', origin), access);
+    const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
+    return [fields['Access-Control-Allow-Origin'], fields.Vary];
+  };
+
+  for (const origin of ['https://pr-7.preview.test', 'capacitor://localhost']) {
+    assert.deepEqual(await allowed(origin), [origin, 'Origin']);
+  }
+  for (const origin of ['https://a.b.preview.test', 'https://*.preview.test', 'null']) {
+    assert.deepEqual(await allowed(origin), [undefined, 'Origin'], origin);
+  }
+});
+
 test('the gate is ready once it has keys, and several gates are independent', async () => {
   const other = createTestIssuer();
   const gate = await openGate();

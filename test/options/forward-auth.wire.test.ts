@@ -483,7 +483,7 @@ describe('a preflight', () => {
   before(async () => {
     crossOrigin = await startPolicy(
       { routes, rules },
-      { corsAllowedOrigins: [LISTED], resourceUrl: 'https://api.test' },
+      { corsAllowedOrigins: [LISTED, 'https://*.preview.example'], resourceUrl: 'https://api.test' },
     );
   });
 
@@ -509,6 +509,15 @@ describe('a preflight', () => {
       fields: preflight(LISTED, 'GET'),
     });
     assert.equal(status, 204);
+  });
+
+  test('of an origin with exactly one label in place of the * passes [§9]', async () => {
+    const origin = 'https://pr-7.preview.example';
+    const { status, headers } = await asked('/orders/1', preflight(origin, 'GET'));
+    assert.deepEqual([status, headers.get('access-control-allow-origin')], [204, origin]);
+    for (const other of ['https://a.b.preview.example', 'https://*.preview.example']) {
+      assert.equal((await asked('/orders/1', preflight(other, 'GET'))).status, 403, other);
+    }
   });
 
   test('passes with all four identity fields empty, since Caddy forwards a missing field as its placeholder [I1]', async () => {

@@ -23,7 +23,8 @@ export type IssuerSettings = BasicSettings['issuers'][string];
 /** Those that routes and arguments depend on, without invalid ones. */
 export type SomeSettings = Readonly<{ resourceUrl?: unknown; port?: unknown }>;
 
-export type ProblemsWith = (settings: SomeSettings) => readonly string[];
+/** `strays` are names in the environment that may be misspelt settings. */
+export type ProblemsWith = (settings: SomeSettings, strays?: readonly string[]) => readonly string[];
 
 export interface Lookup {
   readonly problems: string[];

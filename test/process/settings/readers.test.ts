@@ -484,7 +484,10 @@ for (const value of [
   'ftp://app.test',
   'https://*.preview.example.com',
   'https://*.app.test:8443',
+  'https://*.xn--bcher-kva.example',
   'app+x://*.a.b',
+  'app://[::1]:8100',
+  'chrome-extension://abcdefghijklmnop',
 ]) {
   test(`accepts ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
 }
@@ -507,6 +510,16 @@ for (const value of [
   'capacitor://localhost/',
   'capacitor://user@localhost',
   'capacitor://localhost:080',
+  'capacitor://localhost:65536',
+  'capacitor://',
+  'app://.',
+  'app://a..b',
+  'app://a?b',
+  'app://a%62',
+  'app://[0:0:0:0:0:0:0:1]',
+  'https://.app.test',
+  'https://a..test',
+  'https://bücher.example',
   'https:app.test',
   '',
 ]) {
@@ -524,6 +537,14 @@ for (const value of [
   'https://a*.app.test',
   'https://app.test*',
   'https://*.0.0.1',
+  'https://*.test.:8443',
+  'https://*..app.test',
+  'https://*.app.test:443',
+  'https://user@*.app.test',
+  'https://*.app.test@a.b',
+  'https://*.app.test?x',
+  'https://*.[::1].test',
+  '*://a.app.test',
 ]) {
   test(`refuses ${value} as an origin and says what to write`, () => {
     assert.match(
