@@ -17,9 +17,9 @@ const OVER: Readonly<Record<string, number>> = {
   verify: 12_560,
   createGate: 24_570,
   createService: 31_860,
-  runService: 34_850,
-  server: 36_090,
-  'all of src': 52_090,
+  runService: 34_880,
+  server: 36_110,
+  'all of src': 52_110,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */

@@ -61,7 +61,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
   });
 
-  test('fails for names in the environment that may be misspelt settings, which a start only warns of', async () => {
+  test('fails for names in the environment that may be misspelt settings, which a start only warns of [H2]', async () => {
     const strays = { IDP_DPOP_MOD: 'REQUIRED', METRICSPORT: '9', REVOCATION_STORE: 'x', CLIENT_CERT_X: '1' };
     const orchestrated = { IDP_SERVICE_HOST: '10.0.0.1', REVOCATION_STORE_SERVICE_HOST: '10.0.0.1' };
     const lines = problemsOf(await check({ ...strays, ...orchestrated }));
