@@ -14,12 +14,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 12_560,
-  createGate: 24_560,
-  createService: 31_860,
-  runService: 34_800,
-  server: 36_050,
-  'all of src': 52_050,
+  verify: 12_570,
+  createGate: 24_750,
+  createService: 31_900,
+  runService: 34_860,
+  server: 36_100,
+  'all of src': 52_220,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
