@@ -14,12 +14,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 12_560,
-  createGate: 24_570,
-  createService: 31_860,
+  verify: 12_570,
+  createGate: 24_750,
+  createService: 31_900,
   runService: 34_880,
   server: 36_110,
-  'all of src': 52_110,
+  'all of src': 52_220,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
