@@ -61,17 +61,16 @@ function requestOfFetch(request: FetchRequest): GateRequest | Refused {
 }
 
 /**
- * Fetch joins repeated fields with commas. Deno's iterator drops an empty first value, `get` does not; so it
- * also tells of a field that is empty.
+ * Fetch joins repeated fields with commas; other iterables may repeat them. Deno's iterator drops an empty
+ * first value, `get` does not; so it also tells of a field that is empty.
  */
 function fieldsOf(headers: FetchRequest['headers']) {
-  const fields = new Map<string, string>();
-  for (const [name, value] of headers) fields.set(name.toLowerCase(), value);
-  fields.delete('host');
+  const fields = [...headers].filter(([name]) => name.toLowerCase() !== 'host');
   const { get } = Object(headers);
-  if (typeof get !== 'function') return [...fields].flat();
+  if (typeof get !== 'function') return fields.flat();
 
-  const names = new Set([...fields.keys(), 'authorization', 'dpop']);
+  const names = new Set(['authorization', 'dpop']);
+  for (const [name] of fields) names.add(name.toLowerCase());
   return [...names].flatMap((name) => {
     const value: unknown = Reflect.apply(get, headers, [name]);
     return typeof value === 'string' ? [name, value] : [];
