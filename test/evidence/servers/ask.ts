@@ -6,6 +6,9 @@ import { createProofKey, type TestIssuer } from '../../../src/testing.ts';
 
 export const NONCE_SECRET = 'n'.repeat(32);
 
+/** An issuer that the gates trust, whose keys cannot be had. */
+export const DOWN = { name: 'down', domain: 'down.test' };
+
 /** `challenge` is the scheme whose challenge has the error, or else the first scheme. */
 type Answer = readonly [status: number, isGreeted: boolean, challenge: string | null, hasNonce: boolean];
 
@@ -19,6 +22,7 @@ const EXPECTED: Readonly<Record<string, Answer>> = {
   'a proof with a nonce that is about to end': [200, true, null, true],
   'a proof for another path': [401, false, 'DPoP', false],
   'a dot segment': [400, false, 'Bearer', false],
+  'a token whose keys cannot be had': [503, false, null, false],
 };
 
 /** The answers to a dot segment, by what the server does with it before the gate. */
@@ -88,7 +92,8 @@ export async function problemsOf(target: Target, issuer: TestIssuer): Promise<re
     const used = challenge?.includes(`${scheme} `) ? scheme : null;
     const answer: Answer = [Math.max(200, response.statusCode ?? 0), isGreeted, used, fresh !== undefined];
     const expected = (what === 'a dot segment' ? DOTS[target.dots ?? ''] : undefined) ?? EXPECTED[what];
-    if (isDeepStrictEqual(answer, expected)) return;
+    const isComplete = response.statusCode !== 503 || response.headers['retry-after'] !== undefined;
+    if (isDeepStrictEqual(answer, expected) && isComplete) return;
 
     problems.push(`${what}: ${JSON.stringify(answer)}`);
   }
@@ -96,6 +101,7 @@ export async function problemsOf(target: Target, issuer: TestIssuer): Promise<re
   await expect('no token', {});
   await expect('a token without the scope', issuer.bearer());
   await expect('a good token', good);
+  await expect('a token whose keys cannot be had', issuer.bearer({ iss: `https://${DOWN.domain}/` }));
   await expect('a proof without a nonce', prove());
   const proven = prove();
   await expect('a proof', proven);

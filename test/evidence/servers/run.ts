@@ -1,7 +1,8 @@
 /* Puts the gate in front of real servers, each with exactly the lines of docs/in-front-of-your-server.md and
    docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
-   one, one bound to a key with its proof, once and again, and a path with a dot segment. Streams end with their
-   tokens. Words such as `koa3` choose some; `fast` is all but Next.js.
+   one, one whose keys cannot be had, one bound to a key with its proof, once and again, and a path with a dot
+   segment. None may write to standard error, as Nest does when it is made to send two responses. Streams end with
+   their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
 
    Shows: the lines of docs/in-front-of-your-server.md and docs/streams.md at work: the gate in front of real servers
    on Node, Bun and Deno, from `node:http` to Next.js, and streams that end when their tokens do
@@ -17,7 +18,9 @@ import { openWorkshop } from './workshop.ts';
 const words = process.argv.slice(2);
 
 const isAsked = (name: string) =>
-  words.length === 0 || words.includes(name) || (words.includes('fast') && !name.startsWith('next'));
+  words.length === 0 ||
+  words.some((word) => name === word || name.startsWith(`${word}-`)) ||
+  (words.includes('fast') && !name.startsWith('next'));
 
 const servers = Object.entries(SERVERS).filter(([name]) => isAsked(name));
 const streams = Object.entries(STREAMS).filter(([name]) => isAsked(name));
@@ -30,15 +33,20 @@ function report(name: string, problems: readonly string[]) {
 }
 
 try {
+  for (const [name, { modules = {} }] of servers) workshop.addFolder(name, modules);
+
   workshop.compile({
     ...Object.fromEntries(servers.map(([name, server]) => [name, programOfServer(server)])),
     ...Object.fromEntries(streams.map(([name, stream]) => [name, programOfStream(stream)])),
   });
 
   for (const [name, { runtime, path = '/api/orders', dots }] of servers) {
-    const { url, stop } = await workshop.run(name, runtime);
-    const target = { url, publicUrl: url, path, dots };
-    report(name, await problemsOf(target, workshop.issuer).finally(stop));
+    const running = await workshop.run(name, runtime);
+    const target = { url: running.url, publicUrl: running.url, path, dots };
+    const problems = await problemsOf(target, workshop.issuer)
+      .catch((error) => [`it does not respond: ${error}`])
+      .finally(running.stop);
+    report(name, [...problems, ...(running.errors() === '' ? [] : ['it wrote to standard error'])]);
   }
 
   for (const [name, stream] of streams) {
