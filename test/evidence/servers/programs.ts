@@ -1,7 +1,9 @@
 /* Whole programs made of the lines of the pages, one for each server: what stands around the lines, what runs them, and how
    they differ in what they answer. */
 import { samplesUnder } from '../../docs/pages.ts';
+import { LAMBDA } from './lambda.ts';
 import { NEST } from './nest.ts';
+import { ROUTERS } from './routers.ts';
 
 export const PAGE = 'docs/in-front-of-your-server.md';
 
@@ -14,13 +16,15 @@ export interface Server {
   /** Its last statement listens. Unless that prints the port, `server` is what listens. */
   readonly after?: string;
   /** The programs of `node_modules/.bin`, or Node 20, 22 and so on. */
-  readonly runtime?: 'bun' | 'deno' | 'node22';
+  readonly runtime?: 'bun' | 'deno' | 'node22' | 'node24';
   readonly path?: string;
   /**
    * What the server does with dot segments before the gate sees them: it resolves them, so that it routes
    * what the gate judges, or it finds no route.
    */
   readonly dots?: 'resolved' | 'not found';
+  /** Whether posts need the scope to write. */
+  readonly hasPosts?: boolean;
   /** Packages of the program's own: the name by which it imports each, and the one in `package.json`. */
   readonly modules?: Readonly<Record<string, string>>;
   /** Replaced in the lines. */
@@ -90,6 +94,8 @@ outer.use(mount('/mounted', app));
 const server = createServer(outer.callback()).listen(port, '127.0.0.1');`,
   },
   ...NEST,
+  ...LAMBDA,
+  ...ROUTERS,
   'hono-node': {
     heading: 'Hono on Node',
     before: `
@@ -103,8 +109,9 @@ const server = createServer(getRequestListener(app.fetch)).listen(port, '127.0.0
     before: `import { Hono } from 'hono';`,
     dots: 'resolved',
     after: `${HONO_ROUTE}
-const server = createServer(async ({ url, headers }, response) => {
-  const given = Object.entries(headers).map(([name, value]) => [name, String(value)] as [string, string]);
+const server = createServer(async ({ url, headers, headersDistinct }, response) => {
+  const given = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value) => [name, value] as [string, string]));
   const { status, body, headers: fields } = await app.request('http://' + headers.host + url, { headers: given });
   response.setHeaders(fields).writeHead(status).end(await new Response(body).text());
 }).listen(port, '127.0.0.1');`,

@@ -1,18 +1,18 @@
 /* Puts the gate in front of real servers, each with exactly the lines of docs/in-front-of-your-server.md and
    docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
-   one, one whose keys cannot be had, one bound to a key with its proof, once and again, and a path with a dot
-   segment. None may write to standard error, as Nest does when it is made to send two responses. Streams end with
+   one, one whose keys cannot be had, one bound to a key with its proof, once and again, two tokens, and a path
+   with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Streams end with
    their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
 
    Shows: the lines of docs/in-front-of-your-server.md and docs/streams.md at work: the gate in front of real servers
-   on Node, Bun and Deno, from `node:http` to Next.js, and streams that end when their tokens do
-   (`npm run evidence servers fast` leaves out Next.js).
+   on Node, Bun and Deno, from `node:http` to Next.js and AWS Lambda, in routers, tRPC, GraphQL and Socket.IO, and
+   streams that end when their tokens do (`npm run evidence servers fast` leaves out Next.js).
    Takes: 1 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';
 import { NEXT_APPS, PUBLIC_URL, startNext } from './next-app.ts';
 import { programOfServer, SERVERS } from './programs.ts';
-import { checkStream, programOfStream, STREAMS, UPGRADE } from './streams.ts';
+import { checkStream, programOfStream, STREAMS } from './streams.ts';
 import { openWorkshop } from './workshop.ts';
 
 const words = process.argv.slice(2);
@@ -40,9 +40,9 @@ try {
     ...Object.fromEntries(streams.map(([name, stream]) => [name, programOfStream(stream)])),
   });
 
-  for (const [name, { runtime, path = '/api/orders', dots }] of servers) {
+  for (const [name, { runtime, path = '/api/orders', dots, hasPosts }] of servers) {
     const running = await workshop.run(name, runtime);
-    const target = { url: running.url, publicUrl: running.url, path, dots };
+    const target = { url: running.url, publicUrl: running.url, path, dots, hasPosts };
     const problems = await problemsOf(target, workshop.issuer)
       .catch((error) => [`it does not respond: ${error}`])
       .finally(running.stop);
@@ -52,9 +52,11 @@ try {
   for (const [name, stream] of streams) {
     const running = await workshop.run(name, stream.runtime);
     const { url, stop } = running;
-    const target = { url, publicUrl: url, path: '/api/orders', fields: UPGRADE };
+    const problems: string[] = [];
     try {
-      const problems = stream.isWebSocket ? await problemsOf(target, workshop.issuer) : [];
+      for (const asked of stream.handshakes ?? []) {
+        problems.push(...(await problemsOf({ url, publicUrl: url, ...asked }, workshop.issuer)));
+      }
       await checkStream(running, workshop.issuer, stream);
       report(name, problems);
     } finally {

@@ -25,6 +25,7 @@ const FLAGS = [
 const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
   node: [process.execPath],
   node22: [join(MODULES, 'node22/bin/node')],
+  node24: [join(MODULES, 'node24/bin/node')],
   bun: [join(MODULES, '.bin/bun'), 'run'],
   deno: [join(MODULES, '.bin/deno'), 'run', '--no-prompt', '--allow-net', '--allow-env', '--allow-read'],
 };
