@@ -1,6 +1,9 @@
 /* The gate in any server: Fetch Requests, a further access once the body is known, and connections that
    outlive a token. */
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import {
   anyScope,
@@ -145,6 +148,20 @@ test('the gate refuses repeated fields that Fetch has joined', async (t) => {
   ]);
   const { refusal } = await gate.check(new Request('http://api.test/', { headers }), access);
   assert.equal(refusal?.status, 401);
+});
+
+test('the gate refuses fields that an iterable of pairs repeats, instead of reading the last one [RFC 9110 §5.3]', async (t) => {
+  const gate = await openGate(t);
+  const { authorization } = issuer.bearer(READER);
+  const url = 'http://api.test/';
+  for (const first of ['Bearer x', authorization]) {
+    const headers = [
+      ['Authorization', first],
+      ['authorization', authorization],
+    ] as const;
+    const { refusal } = await gate.check({ method: 'GET', url, headers }, access);
+    assert.equal(refusal?.status, 400);
+  }
 });
 
 test('the gate throws for a Request that no client could have sent', async (t) => {
@@ -315,6 +332,20 @@ test('the gate throws a TypeError that names rawHeaders for a request with heade
   }
   const bare = { method: 'GET', url: '/orders', headers: {}, rawHeaders: [], httpVersion: '1.0' };
   assert.equal((await gate.check(bare, access)).refusal?.status, 401);
+});
+
+test('the gate checks a request of a socket that has no header field at all', async (t) => {
+  const gate = await openGate(t);
+  const server = createServer(async (request, response) => {
+    assert.deepEqual(request.rawHeaders, []);
+    await gate.admit(request, response, access);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.end('GET /orders HTTP/1.0\r\n\r\n');
+  const response = (await socket.setEncoding('utf8').toArray()).join('');
+  assert.match(response, /^HTTP\/1\.1 401 /);
 });
 
 test('the gate throws for what looks like an access, a guard, a route or a rule', async (t) => {
