@@ -16,10 +16,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OVER: Readonly<Record<string, number>> = {
   verify: 12_570,
   createGate: 24_750,
-  createService: 31_900,
-  runService: 34_880,
-  server: 36_110,
-  'all of src': 52_220,
+  createService: 31_950,
+  runService: 34_960,
+  server: 36_190,
+  'all of src': 52_330,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
