@@ -18,8 +18,8 @@ const OVER: Readonly<Record<string, number>> = {
   createGate: 24_570,
   createService: 31_860,
   runService: 34_880,
-  server: 36_110,
-  'all of src': 52_110,
+  server: 36_120,
+  'all of src': 52_120,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
