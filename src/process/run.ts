@@ -26,6 +26,8 @@ Settings come from the environment, .env and application.yml: see docs/settings.
   --help         print this text
   --version      print the version`;
 
+const LISTEN_ADVICE = 'set another HOST, PORT or METRICS_PORT, or end the process that has the port';
+
 /** Arguments that need no settings. */
 const TEXTS: Readonly<Record<string, string>> = { '--help': HELP, '--version': VERSION };
 
@@ -132,7 +134,7 @@ function runDeployment(deployment: Deployment, isCheck: boolean) {
 
     const address = printableSetting(host);
     log('cannot listen', { address, port, code: printable(String(code)) });
-    console.error(`cannot listen: ${host}, port ${port} (${code})`);
+    console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
     process.exit(2);
   }
 

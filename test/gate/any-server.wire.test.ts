@@ -214,7 +214,7 @@ for (const url of [
   });
 }
 
-test('a proof for one path does not pass at another, whatever a Host or target does to the URL of a Request [RFC 9449 §4.3(9)]', async (t) => {
+test('a proof for one path does not pass at another, whatever a Host or target does to the URL of a Request [E5, RFC 9449 §4.3(9)]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
   const key = createProofKey();
   const token = issuer.boundToken(key, READER);
