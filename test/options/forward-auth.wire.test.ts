@@ -147,12 +147,30 @@ describe('a request of the proxy under the prefix /forward-auth', () => {
       ['/open/1', '/open/1/'],
       ['/open/1', '/open/%31'],
       ['/open/1', 'https://api.test/open/1'],
+      ['/open/1', '/open/1#/me'],
+      ['/open/1', '/open/1, /open/1'],
+      ['//open/1', '/open/1'],
+      ['/', '//'],
+      ['/?uri=/me', '/me?uri=/'],
     ] as const) {
       assert.equal(told(await askBehindPrefix('GET', path, asking('GET', uri))), '400 invalid_request', uri);
     }
     const repeated: Fields = [...asking('GET', '/open/1'), ...asking('GET', '/me')];
+    const one = asking('GET', '/open/1');
+    for (const fields of [
+      [...one, ['X-Forwarded-Uri', '']],
+      [['X-Forwarded-Uri', ''], ...one],
+    ] as Fields[]) {
+      assert.equal(told(await askBehindPrefix('GET', '/open/1', fields)), '400 invalid_request');
+    }
+    assert.equal(policy.logs.at(-1)?.reason, 'question-malformed');
     assert.equal(told(await askBehindPrefix('GET', '/open/1', repeated)), '400 invalid_request');
     assert.equal(told(await askBehindPrefix('GET', '/open/1', asking('GET', '/open/1?a=/me'))), '200');
+    assert.equal(told(await askBehindPrefix('GET', '/open/1?a=1', asking('GET', '/open/1'))), '200');
+    assert.equal(
+      told(await askBehindPrefix('GET', '//open/1', asking('GET', '//open/1'))),
+      '403 insufficient_scope',
+    );
   });
 
   test('gets 404 if its path only begins with the letters of the prefix', async () => {
@@ -404,6 +422,20 @@ describe('a proof', () => {
     const head = await ask('HEAD', '/orders/7', bound('GET', URL, CLAIMS));
     assert.equal(policy.logs.at(-1)?.reason, 'proof-htm');
     assert.equal(head.status, 401);
+  });
+
+  test('is for https where the proxy forwards wss, and for http where it forwards ws [RFC 6455 §4.1]', async () => {
+    for (const [scheme, url] of [
+      ['wss', URL],
+      ['WSS', URL],
+      ['ws', 'http://api.example/orders/7'],
+      ['Ws', 'http://api.example/orders/7'],
+    ] as const) {
+      const [method, uri, , host] = asking('GET', '/orders/7');
+      const forwarded: Fields = [method!, uri!, ['X-Forwarded-Proto', scheme], host!];
+      const asked = await policy.ask({ forwarded, fields: bound('GET', url, CLAIMS) });
+      assert.equal(told(asked), '200', scheme);
+    }
   });
 
   const [METHOD, URI, PROTO, HOST] = asking('GET', '/orders/7');
