@@ -4,6 +4,7 @@ import { isPromise } from '../verify/base/clock.ts';
 import { isListOf } from '../verify/base/encoding.ts';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse, type Refused } from '../verify/base/refusal.ts';
+import { hideConstructor } from '../verify/base/sealed.ts';
 import type { Caller } from '../verify/caller.ts';
 
 class MadeGuard {
@@ -23,6 +24,8 @@ class MadeGuard {
     return #isGenuine in Object(guard);
   }
 }
+
+hideConstructor(MadeGuard);
 
 /** A demand on a token, for `needs`. Made by the functions of this package alone. */
 export interface Guard extends MadeGuard {}
