@@ -14,12 +14,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 12_560,
-  createGate: 24_570,
-  createService: 31_860,
-  runService: 34_880,
-  server: 36_110,
-  'all of src': 52_110,
+  verify: 12_570,
+  createGate: 24_760,
+  createService: 31_910,
+  runService: 34_940,
+  server: 36_170,
+  'all of src': 52_320,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */

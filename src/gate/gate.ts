@@ -90,11 +90,10 @@ export function createGateChecks(identification: Identification, replies: Replie
   }
 
   function checkForm<Admitted>(
-    given: GateRequest | FetchRequest,
     request: GateRequest,
     access: Access<Admitted>,
   ): Checked<Admitted> | undefined {
-    const refused = refuseAmbiguous(given, request.rawHeaders);
+    const refused = refuseAmbiguous(request);
     if (refused !== undefined) return { refused };
     if (mayLackFields(request)) return { refused: refuse('header_fields_too_large') };
     return access.credentials === 'ignored' ? { admitted: access.admit(undefined) } : undefined;
@@ -110,7 +109,7 @@ export function createGateChecks(identification: Identification, replies: Replie
       return { refusal: describe(replies.finish({ refused: request }, { rawHeaders: [] })) };
     }
 
-    const checked = checkForm(given, request, access) ?? (await checkCaller(access, request));
+    const checked = checkForm(request, access) ?? (await checkCaller(access, request));
     if (!('admitted' in checked)) return { refusal: describe(replies.finish(checked, request)) };
 
     const { admitted, caller } = checked;
