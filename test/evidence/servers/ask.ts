@@ -70,7 +70,7 @@ async function isGreeting(response: IncomingMessage): Promise<boolean> {
 }
 
 /** The nonce of the previous minute. It is still accepted, and the response offers the next one. */
-function lastNonce(): string {
+export function lastNonce(): string {
   const minute = `gatehouse DPoP nonce ${Math.floor(Date.now() / 60_000 - 1)}`;
   return createHmac('sha256', NONCE_SECRET).update(minute).digest('base64url');
 }

@@ -1,17 +1,19 @@
 /* Puts the gate in front of real servers, each with exactly the lines of docs/in-front-of-your-server.md and
    docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
    one, one whose keys cannot be had, one bound to a key with its proof, once and again, two tokens, and a path
-   with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Streams end with
-   their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
+   with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Some are sent raw
+   bytes: hosts and targets that no usual client sends. Streams end with their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
 
    Shows: the lines of docs/in-front-of-your-server.md and docs/streams.md at work: the gate in front of real servers
-   on Node, Bun and Deno, from `node:http` to Next.js and AWS Lambda, in routers, tRPC, GraphQL and Socket.IO, and
-   streams that end when their tokens do (`npm run evidence servers fast` leaves out Next.js).
+   on Node, Bun and Deno, from `node:http` to Next.js and AWS Lambda, in routers, tRPC, GraphQL and Socket.IO, also
+   for hostile hosts, targets and fields as raw bytes, and streams that end when their tokens do (`npm run evidence
+   servers fast` leaves out Next.js).
    Takes: 1 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';
 import { NEXT_APPS, PUBLIC_URL, startNext } from './next-app.ts';
 import { programOfServer, SERVERS } from './programs.ts';
+import { PUBLIC_ORIGIN, RAW_SERVERS, rawProblemsOf } from './raw.ts';
 import { checkStream, programOfStream, STREAMS } from './streams.ts';
 import { openWorkshop } from './workshop.ts';
 
@@ -47,6 +49,16 @@ try {
       .catch((error) => [`it does not respond: ${error}`])
       .finally(running.stop);
     report(name, [...problems, ...(running.errors() === '' ? [] : ['it wrote to standard error'])]);
+  }
+
+  for (const [name, { runtime, path = '/api/orders' }] of servers) {
+    const server = RAW_SERVERS[name];
+    if (server === undefined) continue;
+
+    const { url, errors, stop } = await workshop.run(name, runtime, { publicUrl: PUBLIC_ORIGIN });
+    const problems = await rawProblemsOf(url, path, workshop.issuer, server).finally(stop);
+    const isQuiet = server.failsByItself || errors() === '';
+    report(`${name}, raw bytes`, [...problems, ...(isQuiet ? [] : ['it wrote to standard error'])]);
   }
 
   for (const [name, stream] of streams) {
