@@ -38,7 +38,7 @@ export type Gate = Awaited<ReturnType<typeof createGate>>;
  * option.
  */
 const isBasic = (given: object) =>
-  given instanceof Object &&
+  Object(given) === given &&
   !types.isProxy(given) &&
   Reflect.getPrototypeOf(given) === Object.prototype &&
   Reflect.ownKeys(given).every((name) => name in BASIC_NAMES);

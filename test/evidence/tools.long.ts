@@ -46,6 +46,8 @@ testTool(
   'providers',
 );
 
+testTool('errors are recognized in the realms of Jest and of Vitest', 'runners');
+
 testTool('routes accept the schemas of zod, valibot and ArkType, by type and over the wire', 'schemas');
 
 testTool('the gate and streams work in real servers as the pages say', 'servers', {}, ['fast']);

@@ -1,4 +1,5 @@
 // Looks up settings that are given in code. Promises: ignores no name that may be a misspelt setting.
+import { isPlain } from '../../verify/base/encoding.ts';
 import { ConfigurationError } from '../../gate/configuration-error.ts';
 import { find, noteRepetitions, noteUnknown, type Entry } from './entry.ts';
 import { FIRST_ISSUER, issuersIn, readSettings, type Lookup, type ProblemsWith } from './load.ts';
@@ -52,6 +53,6 @@ const entriesOf = (map: object, names: object, prefix = ''): Entry[] =>
     const name = path.replace('issuers.idp.', '');
     const source = name === path ? IN_CODE : `${IN_CODE}, as ${path}`;
     // An empty {} counts as absent; a Map or a promise, which has no members either, is wrong.
-    const isEmpty = isMap && Reflect.getPrototypeOf(Object(value)) === Object.prototype;
+    const isEmpty = isMap && isPlain(Object(value));
     return { name, value: isEmpty ? null : value, source };
   });
