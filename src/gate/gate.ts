@@ -77,7 +77,7 @@ export function createGateChecks(identification: Identification, replies: Replie
       if (early !== undefined) return early;
 
       const identified = await identify(facts);
-      if (identified instanceof Refused) return { known: { rules }, refused: identified };
+      if (identified instanceof Refused) return { known: { facts, rules }, refused: identified };
 
       caller = identified;
       const refused = refusalOf(rules, caller, true);

@@ -2,7 +2,6 @@
 // callers to call it once per request. Does not limit what lines may hold: verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
-  describeBug,
   printable,
   printableSetting,
   type Count,
@@ -11,6 +10,7 @@ import {
   type RequestReason,
 } from '../verify/base/events.ts';
 import { findingsOf } from '../verify/caller.ts';
+import type { Expect } from './expect.ts';
 import type { Arrival, RawRequest, Settled } from './record.ts';
 import { traceparentOf } from './traceparent.ts';
 
@@ -36,7 +36,8 @@ export interface Dependencies {
 
 export type Observer = ReturnType<typeof createObserver>;
 
-export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean) {
+/** Without `expect`, refusals are logged without what this side expected. */
+export function createObserver({ log, clock, metrics }: Dependencies, accessLog: boolean, expect?: Expect) {
   const isWatching = accessLog || metrics !== undefined;
   const counts = new Map<string, number>();
   let period: { since: number; cancel: () => void } | undefined;
@@ -74,7 +75,7 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
   }
 
   function writeLines(request: RawRequest, settled: Settled, fields: ReturnType<typeof logFieldsOf>) {
-    const { known, reason, error } = settled;
+    const { known, reason, bug } = settled;
     if (accessLog) log('request', fields);
     if (reason === undefined) return;
 
@@ -82,11 +83,11 @@ export function createObserver({ log, clock, metrics }: Dependencies, accessLog:
       return log('request failed', {
         ...fields,
         method: known?.route && printable(known.route.method),
-        ...describeBug(error),
+        ...bug,
       });
     }
 
-    log('request refused', { ...fields, ...expectedIn(settled) });
+    log('request refused', expect === undefined ? fields : { ...fields, ...expect(settled) });
     if (reason !== 'handler' && !isOfProbe(request, settled)) count(reason);
   }
 
@@ -116,15 +117,6 @@ function methodOf(request: RawRequest, { known, reason }: Settled) {
 
   const { method } = known?.facts ?? request;
   return METHODS.find((one) => one === method) ?? printable('_OTHER');
-}
-
-/** What this side expected. The operator wrote it. */
-function expectedIn({ findings }: Settled) {
-  const entries = Object.entries(findings?.expected ?? {}).map(([name, value]) => [
-    name,
-    typeof value === 'number' ? value : value.map(printableSetting),
-  ]);
-  return Object.fromEntries(entries);
 }
 
 /** One literal: spreading would double the cost. */

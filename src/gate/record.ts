@@ -1,5 +1,5 @@
 // What became of a request. Each stage returns what it learnt; nobody changes it afterwards.
-import type { RequestReason } from '../verify/base/events.ts';
+import type { Fields, RequestReason } from '../verify/base/events.ts';
 import type { Findings } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import type { RequestFacts } from '../verify/request/uri.ts';
@@ -48,8 +48,8 @@ export interface Settled {
   readonly known?: Known | undefined;
   readonly reply?: Reply | undefined;
   readonly reason?: RequestReason;
-  /** What was thrown, if it is a bug. */
-  readonly error?: unknown;
+  /** For the log. */
+  readonly bug?: Fields;
   /** Of a request without a caller. */
   readonly findings?: Findings;
 }

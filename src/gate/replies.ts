@@ -1,5 +1,6 @@
 // The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
 // that reveals nothing.
+import { describeBug } from '../verify/base/events.ts';
 import { fieldValues } from '../verify/request/fields.ts';
 import { Refused, type Findings, type Refusal } from '../verify/base/refusal.ts';
 import { acceptedScheme } from '../verify/credentials.ts';
@@ -43,8 +44,10 @@ export function createReplies(
 
     const { known = {}, refused } = outcome;
     if (!Refused.isGenuine(refused)) {
+      // First: the frames of an error are told only before its stack is read.
+      const bug = describeBug(refused);
       void report(refused);
-      return { known, reply: BUG_REPLY, reason: 'bug', error: refused };
+      return { known, reply: BUG_REPLY, reason: 'bug', bug };
     }
 
     const { refusal, findings } = refused;

@@ -1,6 +1,7 @@
 // Composes a deployment from its settings: issuers and keys, the checks of tokens and proofs, replies, and
 // the observer of requests.
 import type { CrossOrigin, Early } from '../gate/early.ts';
+import { createExpect, type Expect } from '../gate/expect.ts';
 import { createIdentification } from '../gate/identify.ts';
 import { createObserver, type Dependencies } from '../gate/observe.ts';
 import { createReplies, type NameScopes, type OnError } from '../gate/replies.ts';
@@ -38,6 +39,7 @@ export interface Checks {
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;
   readonly onError?: OnError | undefined;
+  readonly expect?: Expect | undefined;
 }
 
 export function composeChecks(
@@ -51,7 +53,8 @@ export function composeChecks(
   const replayStore = parts.replayStore ?? composeReplayStore(settings, dependencies);
   const verifyToken = createTokenVerifier(issuers, clock, settings.tokenCacheEntries, metrics?.count);
   const checkSender = createSenderCheck(settings, replayStore, metrics?.count);
-  const checks = { verifyToken, checkSender, onError };
+  const expect = createExpect(issuers, settings);
+  const checks = { verifyToken, checkSender, onError, expect };
   const requestParts = composeRequestParts(settings, dependencies, parts, checks);
 
   return {
@@ -100,10 +103,10 @@ export function composeRequestParts(
   settings: BasicSettings,
   dependencies: Dependencies,
   { early, crossOrigin, ...challenges }: OptionalParts,
-  { onError, ...checks }: Checks,
+  { onError, expect, ...checks }: Checks,
 ) {
   const { dpopMode, accessLog } = settings;
-  const observer = createObserver(dependencies, accessLog);
+  const observer = createObserver(dependencies, accessLog, expect);
 
   return {
     identification: createIdentification({ ...checks, dpopMode, clock: dependencies.clock, early }),

@@ -18,6 +18,7 @@ import { createProof, createProofKey, createTestIssuer } from '../../src/testing
 import { nonceAt } from '../support/proof.ts';
 import { createRoutes } from '../support/routes.ts';
 import { clock } from '../support/caller.ts';
+import { captureLog } from '../support/captured.ts';
 
 const issuer = createTestIssuer();
 const access = needs(scope('read:orders'));
@@ -389,6 +390,49 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
     assert.deepEqual(passed, [bug]);
     gate.close();
   }
+});
+
+test('a claim check that returns a promise is a 500, and its rejection ends no process', async (t) => {
+  const rejections: unknown[] = [];
+  const note = (error: unknown) => rejections.push(error);
+  process.on('unhandledRejection', note);
+  t.after(() => process.off('unhandledRejection', note));
+  const passed: unknown[] = [];
+  const onError = (error: unknown) => passed.push(error);
+  const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { ...issuer, onError });
+  t.after(gate.close);
+  for (const check of [async () => true, async () => assert.fail('later')]) {
+    const { refusal } = await gate.check(
+      requestWith(...bearer()),
+      needs(claimCheck('is good', check as never)),
+    );
+    assert.equal(refusal?.status, 500);
+  }
+  await new Promise(setImmediate);
+  assert.deepEqual(rejections, []);
+  assert.match(passed.join(), /decision.*decision/);
+});
+
+test('the frames of a bug are logged although onError reads its stack, which it sees as Node formats it', async (t) => {
+  const faulty = claimCheck('is good', () => {
+    throw new RangeError('eyJh');
+  });
+  let stack = '';
+
+  const onError = (error: unknown) => {
+    stack = String(Object(error).stack);
+  };
+
+  const gate = await createGate(issuer.settings, { ...issuer, onError });
+  t.after(gate.close);
+  const logged = captureLog(t);
+  await gate.check(requestWith(...bearer()), needs(faulty));
+  const lines = await logged();
+  const { error, frames } = lines.find(({ message }) => message === 'request failed') ?? {};
+  assert.equal(error, 'RangeError');
+  assert.match(String(frames?.[0]), /gate\.wire\.test\.[jt]s:\d+:\d+$/);
+  assert.match(stack, /^RangeError: eyJh\n    at .*gate\.wire\.test\.ts:\d+:\d+/);
+  assert.doesNotMatch(JSON.stringify(lines), /eyJh/);
 });
 
 for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const) {

@@ -22,6 +22,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
     'traceparent',
     'record',
     'early',
+    'expect',
     'observe',
     'identify',
     'replies',

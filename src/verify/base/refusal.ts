@@ -138,16 +138,7 @@ export interface Refusal {
   readonly issues?: readonly object[];
 }
 
-/** What this side expected, for the log at `debug`. Never what came. */
-export interface Expected {
-  readonly expectedAudience?: readonly string[];
-  readonly expectedIssuer?: readonly string[];
-  readonly expectedHtu?: readonly string[];
-  readonly knownKeys?: number;
-}
-
 export interface Findings {
-  readonly expected?: Expected;
   readonly kid?: string | undefined;
   readonly issuerName?: string;
   readonly freshNonce?: string | undefined;
