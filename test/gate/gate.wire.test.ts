@@ -392,25 +392,27 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
   }
 });
 
-test('a claim check that returns a promise is a 500, and its rejection ends no process', async (t) => {
+test('a claim check that returns a promise is a 500 whose log line names decision, and its rejection ends no process', async (t) => {
   const rejections: unknown[] = [];
   const note = (error: unknown) => rejections.push(error);
   process.on('unhandledRejection', note);
   t.after(() => process.off('unhandledRejection', note));
-  const passed: unknown[] = [];
-  const onError = (error: unknown) => passed.push(error);
-  const gate = await createGate({ ...issuer.settings, logLevel: 'silent' }, { ...issuer, onError });
+  const gate = await createGate(issuer.settings, issuer);
   t.after(gate.close);
+  const logged = captureLog(t);
   for (const check of [async () => true, async () => assert.fail('later')]) {
-    const { refusal } = await gate.check(
-      requestWith(...bearer()),
-      needs(claimCheck('is good', check as never)),
-    );
+    const guard = claimCheck('is good', check as never);
+    const { refusal } = await gate.check(requestWith(...bearer()), needs(guard));
     assert.equal(refusal?.status, 500);
   }
-  await new Promise(setImmediate);
+  const lines = await logged();
   assert.deepEqual(rejections, []);
-  assert.match(passed.join(), /decision.*decision/);
+  const failed = lines.filter(({ message }) => message === 'request failed');
+  assert.equal(failed.length, 2);
+  for (const { error, sentence } of failed) {
+    assert.equal(error, 'TypeError');
+    assert.match(sentence, /returns true or false; to wait, write a decision/);
+  }
 });
 
 test('the frames of a bug are logged although onError reads its stack, which it sees as Node formats it', async (t) => {
