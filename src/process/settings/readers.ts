@@ -90,9 +90,10 @@ export const urlPrefix = matching(
   URL.canParse,
 );
 
+/** Google's key set has an "@" in its path; before the path, it would end user information. */
 export const httpsUrl = matching(
-  /^https:\/\/[^/\s@#\\][^\s@#\\]*$/i,
-  'must be a URL that begins with https://, without white space, "@" or "#"',
+  /^https:\/\/[^/?\s@#\\]+([/?][^\s#\\]*)?$/i,
+  'must be a URL that begins with https://, without white space, "#", or an "@" before its path',
   URL.canParse,
 );
 

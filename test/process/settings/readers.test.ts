@@ -344,9 +344,21 @@ for (const value of [
   test(`refuses ${show(value)} as an https URL`, () => {
     assert.equal(
       faultOf(httpsUrl, value),
-      'must be a URL that begins with https://, without white space, "@" or "#"',
+      'must be a URL that begins with https://, without white space, "#", or an "@" before its path',
     );
     assert.match(String(faultOf(issuerUrl, value)), /^must be a URL that begins with https:\/\/,/);
+  });
+}
+
+for (const value of [
+  'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com',
+  'https://idp.test/?set=a@b',
+  'https://idp.test?set=a@b',
+]) {
+  test(`accepts ${value}, whose "@" ends no user information, as an https URL [RFC 3986 §3.2.1]`, () => {
+    assert.equal(faultOf(httpsUrl, value), false);
+    assert.equal(new URL(value).username, '');
+    assert.notEqual(faultOf(issuerUrl, value), false);
   });
 }
 
