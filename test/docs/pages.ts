@@ -50,6 +50,14 @@ export const samplesUnder = (page: string, heading: string, language: string): r
     ([, sample = '']) => sample,
   );
 
+/** The first sample of a language in a section of any level; comments in samples may look like headings. */
+export function sampleUnder(page: string, heading: string, language: string): string {
+  const [, section = ''] = read(page).split(new RegExp(`^#+ ${heading}\\n`, 'm'));
+  const [, sample = assert.fail(`${page} has no ${language} under ${heading}`)] =
+    new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(section) ?? [];
+  return sample;
+}
+
 /** Everything between back ticks. */
 export const codeIn = (text: string): readonly string[] =>
   [...text.matchAll(/`([^`\n]+)`/g)].map(([, word = '']) => word);
