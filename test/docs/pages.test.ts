@@ -98,6 +98,24 @@ for (const page of PAGES) {
   });
 }
 
+const { files } = JSON.parse(read('package.json')) as { files: readonly string[] };
+
+/** npm packs these whatever `files` says. */
+const PACKED = [...files.filter((name) => !name.startsWith('dist')), 'README.md', 'LICENSE'];
+
+const isPacked = (name: string) => PACKED.some((packed) => name === packed || name.startsWith(`${packed}/`));
+
+for (const page of PAGES.filter(isPacked)) {
+  test(`${page} links only to files that are packed with it`, () => {
+    const targets = linksIn(page).filter((target) => !/^(?:[a-z]+:|#)/.test(target));
+    const names = targets.map((target) => posix.join(posix.dirname(page), target.replace(/#.*/, '')));
+    assert.deepEqual(
+      names.filter((name) => !isPacked(name)),
+      [],
+    );
+  });
+}
+
 for (const page of PAGES.filter((name) => name.startsWith('docs/'))) {
   test(`${page} names a command for tests, evidence or the demo before its second heading`, () => {
     const [opening = ''] = read(page).split(/^## /m);

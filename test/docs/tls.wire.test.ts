@@ -112,10 +112,12 @@ for (const [name, way] of Object.entries(WAYS)) {
 
       const key = createProofKey();
       const token = issuer.boundToken(key, { scope: 'orders' });
+
       const proofs = (url: string) => ({
         Authorization: `DPoP ${token}`,
         DPoP: createProof(key, { method: 'GET', url }, token),
       });
+
       // nginx passes the target on as it was sent.
       const path = '/orders/a%2Fb';
       const admitted = await ask(port, { path, headers: proofs(PUBLIC_URL + path) });

@@ -92,7 +92,7 @@ export const urlPrefix = matching(
 
 /** Google's key set has an "@" in its path; before the path, it would end user information. */
 export const httpsUrl = matching(
-  /^https:\/\/[^/?\s@#\\]+([/?][^\s#\\]*)?$/i,
+  /^https:\/\/[^/\s@#\\]+(\/[^\s#\\]*)?$/i,
   'must be a URL that begins with https://, without white space, "#", or an "@" before its path',
   URL.canParse,
 );
