@@ -14,12 +14,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 12_560,
-  createGate: 24_560,
-  createService: 31_860,
-  runService: 34_800,
-  server: 36_050,
-  'all of src': 52_050,
+  verify: 12_440,
+  createGate: 24_980,
+  createService: 32_110,
+  runService: 35_140,
+  server: 36_380,
+  'all of src': 52_530,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
@@ -33,6 +33,7 @@ const MOST_FULL_LINES = 52;
 
 /** The modules of `node:` that each file or folder may import. `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {
+  'verify/base/encoding.ts': ['node:util'],
   'verify/base/events.ts': ['node:module'],
   'verify/keys/jwk.ts': ['node:crypto'],
   'verify/keys/fetch.ts': ['type node:http', 'node:https', 'node:net', 'node:tls'],

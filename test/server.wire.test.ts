@@ -117,7 +117,8 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       });
       assert.equal(await service.exited, 2);
       const message = 'cannot listen';
-      assert.equal(service.errors(), `${message}: ${address}, port ${port} (EADDRINUSE)\n`);
+      const fix = 'set another HOST, PORT or METRICS_PORT, or end the process that has the port';
+      assert.equal(service.errors(), `${message}: ${address}, port ${port} (EADDRINUSE); ${fix}\n`);
       const line = { level: 'error', message, address, port, code: 'EADDRINUSE' };
       assert.deepEqual(
         service.logs.map(({ time, ...others }) => others),

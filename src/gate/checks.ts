@@ -8,6 +8,7 @@ import { createOwnStore, createReplayStore, type ReplayStore } from '../verify/d
 import { createIssuers, haveKeys, type Surroundings } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
 import { createDecide, type Decide } from './decide.ts';
+import { createExpect, type Expect } from './expect.ts';
 import { createObserver, type Observer } from './observe.ts';
 import type { Cors, GateValues, LogSink, Metrics } from './options.ts';
 import { firstOf, type Early, type MatchedRoute } from './record.ts';
@@ -55,7 +56,8 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
   const replayStore = createStore(values, surroundings);
   const verifyToken = createTokenVerifier(issuers, clock, values.tokenCacheEntries, metrics?.count);
   const checkSender = createSenderCheck(values, replayStore, metrics?.count);
-  const answers = createAnswers(values, serving, verifyToken, checkSender);
+  const expect = createExpect(issuers, { ...values, logLevel: sinkOf(values).level });
+  const answers = createAnswers(values, serving, { verifyToken, checkSender, expect });
   const unwatch = metrics?.watch({ name, issuers, replayStore, routes: [...ownRoutes, ...routes] });
 
   return {
@@ -75,11 +77,17 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
   };
 }
 
+/** What decides on tokens and proofs, and tells what they were compared with. */
+export interface Verification {
+  readonly verifyToken: TokenVerifier;
+  readonly checkSender: SenderCheck;
+  readonly expect: Expect | undefined;
+}
+
 export function createAnswers(
   values: GateValues,
   serving: Serving,
-  verifyToken: TokenVerifier,
-  checkSender: SenderCheck,
+  { verifyToken, checkSender, expect }: Verification,
 ): Answers {
   const { clock, isService, joinsChallenges = false } = serving;
   const metrics = values.metrics && Part.contentOf(values.metrics);
@@ -92,6 +100,7 @@ export function createAnswers(
     // A gate sees no response.
     isAccessLogged: sink.isAccessLogged && isService,
     ...countsOf(metrics, isService),
+    expect,
   });
 
   const early = metadata ? [metadata.createEarly({ ...values, log: sink.log ?? NO_LOG })] : [];
@@ -119,15 +128,15 @@ const countsOf = (metrics: Metrics | undefined, isService: boolean) => ({
 
 const NO_LOG: Log = () => {};
 
-type Sink = LogSink | { readonly log: undefined; readonly isAccessLogged: false };
+type Sink = LogSink | { readonly log: undefined; readonly level: undefined; readonly isAccessLogged: false };
 
 /** What a function of the user throws or rejects with is ignored. */
 function sinkOf({ log }: GateValues): Sink {
   if (Part.is(log)) return Part.contentOf(log);
-  if (log === undefined) return { log, isAccessLogged: false };
+  if (log === undefined) return { log, level: undefined, isAccessLogged: false };
 
   const write: Log = (event, fields) => void ignoreErrors(() => log(LEVELS[event], event, fields));
-  return { log: write, isAccessLogged: false };
+  return { log: write, level: 'debug', isAccessLogged: false };
 }
 
 function createStore(values: GateValues, { clock, log }: Surroundings): ReplayStore {

@@ -2,7 +2,6 @@
 // callers to call it once per request. Does not limit what lines may hold: verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
-  describeBug,
   printable,
   printableSetting,
   type Count,
@@ -12,6 +11,7 @@ import {
   type RequestReason,
 } from '../verify/base/events.ts';
 import type { RawRequest } from '../verify/request/facts.ts';
+import type { Expect } from './expect.ts';
 import type { Arrival, RequestRecord } from './record.ts';
 import { traceparentOf } from './traceparent.ts';
 
@@ -36,6 +36,8 @@ export interface ObserverOptions {
   readonly isAccessLogged: boolean;
   readonly count: Count | undefined;
   readonly meter: Meter | undefined;
+  /** Without it, refusals are logged without what this side expected. */
+  readonly expect: Expect | undefined;
 }
 
 export interface Observer {
@@ -90,7 +92,7 @@ export function createObserver(options: ObserverOptions): Observer {
 
     const fields = logFieldsOf(request, record, method, status, isWatching ? millis : undefined);
     if (isAccessLogged) log('request', fields);
-    writeRefusal(log, record, fields);
+    writeRefusal(log, record, fields, options.expect);
   }
 
   function startTiming() {
@@ -101,13 +103,16 @@ export function createObserver(options: ObserverOptions): Observer {
   return { isWatching, startTiming, observe, summarize };
 }
 
-function writeRefusal(log: Log, record: RequestRecord, fields: Fields) {
-  const { reason, route, error } = record;
+function writeRefusal(log: Log, record: RequestRecord, fields: Fields, expect: Expect | undefined) {
+  const { reason, route, bug } = record;
   if (reason === undefined) return;
-  if (reason !== 'bug') return log('request refused', { ...fields, ...expectedIn(record) });
+
+  if (reason !== 'bug') {
+    return log('request refused', expect === undefined ? fields : { ...fields, ...expect(record) });
+  }
 
   const method = route && printable(route.method);
-  log('request failed', { ...fields, method, ...describeBug(error) });
+  log('request failed', { ...fields, method, ...bug });
 }
 
 /** RFC 9110 §9.1, RFC 5789 */
@@ -127,15 +132,6 @@ function methodOf(request: RawRequest, { facts, reason }: RequestRecord) {
 
   const { method } = facts ?? request;
   return METHODS.find((one) => one === method) ?? printable('_OTHER');
-}
-
-/** What this side expected. The operator wrote it. */
-function expectedIn({ expected = {} }: RequestRecord) {
-  const entries = Object.entries<number | readonly string[]>({ ...expected }).map(([name, value]) => [
-    name,
-    typeof value === 'number' ? value : value.map(printableSetting),
-  ]);
-  return Object.fromEntries(entries);
 }
 
 /** One literal: spreading would double the cost. */

@@ -24,6 +24,7 @@ import type { CrossOrigin, NameScopes, OnError } from './replies/refusal-replies
 /** What writes the log. */
 export interface LogSink {
   readonly log: Log;
+  readonly level: LogLevel;
   /** Whether each request has a line. */
   readonly isAccessLogged: boolean;
 }

@@ -1,5 +1,5 @@
 // The one record of a request. Each stage returns it with what it learnt; replies, log and metrics read it.
-import type { RequestReason } from '../verify/base/events.ts';
+import type { Fields, RequestReason } from '../verify/base/events.ts';
 import { Refused, type Found, type Refusal } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import type { RawRequest, RequestFacts } from '../verify/request/facts.ts';
@@ -31,6 +31,8 @@ export interface RequestRecord extends Found {
   readonly refusal?: Refusal;
   /** What was thrown, if it is a bug. */
   readonly error?: unknown;
+  /** The same for the log. */
+  readonly bug?: Fields;
   /** Without one, once all is known, the client has gone. */
   readonly reply?: Reply;
 }

@@ -36,18 +36,18 @@ const NONE: readonly string[] = [];
  * origin is shared by every file. A `*` stands for one label; at least two others follow it.
  */
 const origin = textMatching(
-  /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:\*\.(?=[^.]+\.[^.]))?[^*/]+$/,
-  'must be an origin as browsers send it: scheme, lower-case host, port unless default; no final "/", ' +
-    'no "*" but for the first of three or more labels',
+  /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?!\.|.*\.\.)(?:\*\.(?=[^.:]+\.[^.:]))?[a-z0-9._~:[\]-]+$/,
+  'must be an origin as browsers send it: scheme (not file), lower-case host, port unless default; ' +
+    'no final "/", no "*" but for the first of three or more labels',
   isOrigin,
 );
 
 function isOrigin(value: string) {
   const example = value.replace('*', 'any');
   if (!URL.canParse(example)) return false;
-  if (/^(?:https?|wss?|ftp):/.test(value)) return new URL(example).origin === example;
 
-  return /^[a-z0-9+.-]+:\/\/[a-z0-9._~-]+(?::[1-9]\d*)?$/.test(example);
+  const { protocol, host } = new URL(example);
+  return `${protocol}//${host}` === example;
 }
 
 /** RFC 9110 §9.1. */
@@ -88,14 +88,18 @@ export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }:
   const isBearerOnly = dpopMode === 'DISABLED';
   const methods = given.length > 0 ? given : ofRoutes;
   const makePermission = (origin: string) => permissionOf(origin, methods, options, isBearerOnly);
-  const permissions = new Map(origins.map((origin) => [origin, makePermission(origin)]));
+  const patterns = new Set(origins.filter((origin) => origin.includes('*')));
+  const exact = origins.filter((origin) => !patterns.has(origin));
+  const permissions = new Map(exact.map((origin) => [origin, makePermission(origin)]));
 
-  /** Exactly one label in place of `*`. */
   function permissionFor(origin: string) {
-    const isLabel = FIRST_LABEL.test(origin);
-    const pattern = isLabel ? origin.replace(FIRST_LABEL, '$1*.') : '';
-    const listed = origin.includes('*') ? undefined : permissions.get(origin);
-    return listed ?? (permissions.has(pattern) ? makePermission(origin) : undefined);
+    const listed = permissions.get(origin);
+    if (listed !== undefined || patterns.size === 0) return listed;
+
+    // Exactly one label in place of `*`, which is no label itself.
+    const pattern = origin.replace(FIRST_LABEL, '$1*.');
+    const isMatch = pattern !== origin && patterns.has(pattern);
+    return isMatch ? makePermission(origin) : undefined;
   }
 
   return {

@@ -34,7 +34,7 @@ export const LOG_OPTIONS = {
  */
 export function jsonLog(options: LogOptions = {}): LogPart {
   const { level, access } = readOptions(options, LOG_OPTIONS, 'log');
-  return Part.make('log', { log: createProcessLog(level), isAccessLogged: access }, true);
+  return Part.make('log', { log: createProcessLog(level), level, isAccessLogged: access }, true);
 }
 
 /** About 7,000 lines. Further ones are dropped. */

@@ -2,6 +2,7 @@
 // five seconds, with exit code 0 only for the response that gatehouse itself gives when it is ready.
 import { get } from 'node:http';
 import type { ServiceValues } from '../service/options.ts';
+import { codeOf } from '../verify/base/encoding.ts';
 
 const PROBE_MILLIS = 5_000;
 
@@ -9,6 +10,8 @@ const PROBE_MILLIS = 5_000;
 const READY = '{"status":"ready"}';
 
 const OTHER_PROCESS = 'but not from gatehouse; check which process listens there, and PORT and HOST';
+const NOT_READY = 'it has no usable keys, or is stopping; see its log';
+const UNREACHABLE = 'check that the service runs, and PORT and HOST';
 
 /** Prints the address and the outcome, and ends the process. */
 export function probe({ host = '127.0.0.1', port }: Pick<ServiceValues, 'host' | 'port'>) {
@@ -33,10 +36,11 @@ export function probe({ host = '127.0.0.1', port }: Pick<ServiceValues, 'host' |
     });
 
     response.on('close', () => {
-      const isReady = statusCode === 200 && text === READY;
-      const isOurs = isReady || (statusCode === 503 && text.includes('"temporarily_unavailable"'));
-      end(isOurs ? statusCode : `${statusCode}, ${OTHER_PROCESS}`, isReady);
+      if (statusCode === 200 && text === READY) end(statusCode, true);
+
+      const isOurs = statusCode === 503 && text.includes('"temporarily_unavailable"');
+      end(`${statusCode}, ${isOurs ? NOT_READY : OTHER_PROCESS}`);
     });
   });
-  asked.on('error', end);
+  asked.on('error', (error) => end(`no response (${codeOf(error)}); ${UNREACHABLE}`));
 }

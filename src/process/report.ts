@@ -1,7 +1,14 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
 import type { ListeningService } from '../service/create-service.ts';
 import type { ServiceValues } from '../service/options.ts';
-import { printable, printableSetting, type Fields, type LogEvent } from '../verify/base/events.ts';
+import { namesFor } from '../settings/names.ts';
+import {
+  printable,
+  printableSetting,
+  type FetchErrorReason,
+  type Fields,
+  type LogEvent,
+} from '../verify/base/events.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 
@@ -50,28 +57,32 @@ const PATHS: Readonly<Record<string, string>> = {
 const importsOf = (values: ServiceValues) =>
   Object.entries(PATHS).flatMap(([name, path]) => (Reflect.get(values, name) === undefined ? [] : path));
 
-/** Why a fetch of keys failed → what to do. */
-const ADVICE: Readonly<Record<string, string>> = {
+/** What is likely wrong, and the fix, with the names of settings for the first issuer. */
+const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   timeout: 'the provider did not respond within five seconds; check the network between it and this machine',
-  'connection-failed': 'no connection to the provider; check the domain, DNS and outbound HTTPS',
-  'certificate-refused': 'the provider has an untrusted certificate; see NODE_EXTRA_CA_CERTS',
+  'connection-failed': 'no connection to the provider; check IDP_DOMAIN, DNS and outbound HTTPS',
+  'certificate-refused':
+    'the certificate of the provider is not trusted; renew it, or name its authority in NODE_EXTRA_CA_CERTS',
   'proxy-refused': 'the proxy refused the tunnel; check its rules and the user in IDP_PROXY',
   'proxy-failed': 'no connection to the proxy; check IDP_PROXY',
-  'status-refused': 'the provider did not respond with 200; check domain, issuer and key-set URL',
-  'too-large': 'the provider sent more than 512 KiB; check the key-set URL',
-  'not-a-json-object': 'the response is not a JSON object in UTF-8; check the key-set URL',
-  'issuer-mismatch': 'the discovery document names another issuer; set the issuer exactly as it does',
-  'address-refused': 'the discovery document names no https: key-set URL; set the key-set URL',
-  'not-a-key-set': 'the response has no list of keys; check the key-set URL',
-  'too-many-keys': 'the key set has more than 100 keys; check the key-set URL',
-  'no-usable-key': 'no key of the set fits; check the algorithms that this API accepts',
+  'status-refused': 'the provider did not respond with 200; check IDP_DOMAIN, IDP_ISSUER and IDP_JWKS_URI',
+  'too-large': 'the provider sent more than 512 KiB; check IDP_JWKS_URI',
+  'not-a-json-object': 'the response is not a JSON object in UTF-8; check IDP_DOMAIN and IDP_JWKS_URI',
+  'issuer-mismatch': 'the discovery document names another issuer; set IDP_ISSUER exactly as it does',
+  'address-refused': 'the discovery document names no https: URL of a key set; set IDP_JWKS_URI',
+  'not-a-key-set': 'the response has no list of keys; check IDP_JWKS_URI',
+  'too-many-keys': 'the key set has more than 100 keys; check IDP_JWKS_URI',
+  'no-usable-key': 'no key of the set can be used; check IDP_ALGORITHMS and the keys at the provider',
+  unforeseen: 'this is a bug of gatehouse; the log of the service shows where',
 };
 
 function sentenceFor({ issuer, reason, code }: Fields) {
   if (issuer === undefined) return `${reason}; check address, user and rights in IDP_DPOP_REPLAY_STORE`;
 
   const detail = code ? `${reason} (${code})` : reason;
-  return `issuer ${issuer}, ${detail}; ${ADVICE[String(reason)] ?? 'see the log of the service'}`;
+  const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
+  const advice = ADVICE[reason as FetchErrorReason].replaceAll(/IDP_(?!PROXY)/g, env);
+  return `issuer ${issuer}, ${detail}; ${advice}`;
 }
 
 /** What `--check` prints: what would run, or what failed. Resolves with whether all is well. */

@@ -29,7 +29,7 @@ import type { SettingsTable } from '../settings/table.ts';
 import { probe } from './probe.ts';
 import { check, inForce, type Deployment, type Event } from './report.ts';
 
-const WRONG_ARGUMENTS = 'arguments: must be none, or --check, or --probe';
+const WRONG_ARGUMENTS = 'arguments: must be none, or one of --check, --probe, --help and --version';
 
 const HELP = `gatehouse ${VERSION}: a token-protected API service
 
@@ -40,6 +40,8 @@ Settings come from the environment, .env and application.yml: see docs/settings.
   --probe        ask the running service whether it is ready, and exit with 0 or 1
   --help         print this text
   --version      print the version`;
+
+const LISTEN_ADVICE = 'set another HOST, PORT or METRICS_PORT, or end the process that has the port';
 
 /** Arguments that need no settings. */
 const TEXTS: Readonly<Record<string, string>> = { '--help': HELP, '--version': VERSION };
@@ -128,8 +130,8 @@ async function load<Values extends SettingValues>(
   word: string | undefined,
   others: readonly string[],
 ) {
-  const allProblems = async (some: Partial<Values>) => [
-    ...argumentProblems(word, others, some),
+  const allProblems = async (some: Partial<Values>, strays: readonly string[] = []) => [
+    ...argumentProblems(word, others, some, strays),
     ...(await problemsOfRoutes(routesFor(some), kindFor(some), some)),
   ];
 
@@ -156,9 +158,13 @@ function argumentProblems(
   word: string | undefined,
   others: readonly string[],
   { port }: Partial<SettingValues>,
+  strays: readonly string[],
 ) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   if (!isKnown) return [WRONG_ARGUMENTS];
+
+  // A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of.
+  if (word === '--check') return strays;
 
   const isPortless = word === '--probe' && port === 0;
   return isPortless ? ['PORT or server.port: must not be 0 for --probe; set one, or use --check'] : [];
@@ -169,16 +175,13 @@ async function runCheck(
   routes: Routes,
   options: ServiceOptions,
   kind: Kind,
-  { strays, warnings }: Loaded<Settings>,
+  { warnings }: Loaded<Settings>,
   deployment: Deployment,
 ) {
-  // A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of.
-  if (strays.length > 0) throw new ConfigurationError(strays);
-
   const events: Event[] = [];
   const record: Log = (event, fields) => void events.push({ event, fields });
   reportUnknown({ warnings }, record);
-  const log = Part.make('log', { log: record, isAccessLogged: false });
+  const log = Part.make('log', { log: record, level: 'info' as const, isAccessLogged: false });
   const values = readServiceOptions({ ...options, log });
   return check(createListeningService(routes, values, kind), values, deployment, events);
 }
@@ -195,7 +198,7 @@ async function runDeployment(
 
     const address = printableSetting(host);
     log('cannot listen', { address, port, code: printable(String(code)) });
-    console.error(`cannot listen: ${host}, port ${port} (${code})`);
+    console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
     return process.exit(2);
   }
 

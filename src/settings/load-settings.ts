@@ -25,8 +25,6 @@ export interface Loaded<Values = Settings> {
   readonly files: readonly string[];
   /** Names that may be misspelt settings. */
   readonly warnings: readonly string[];
-  /** Those of them that are in the environment. */
-  readonly strays: readonly string[];
 }
 
 /**
@@ -42,8 +40,11 @@ export async function loadSettings(environment: Environment, directory: string):
   return options;
 }
 
-/** Settings that have a problem are absent. */
-export type ProblemsWith<Values> = (settings: Partial<Values>) => MaybePromise<readonly string[]>;
+/** Settings that have a problem are absent. `strays` are names in the environment that may be misspelt settings. */
+export type ProblemsWith<Values> = (
+  settings: Partial<Values>,
+  strays: readonly string[],
+) => MaybePromise<readonly string[]>;
 
 /** Rejects with `ConfigurationError`: with every problem, those of `problemsWith` first. */
 export async function loadFrom<Values>(
@@ -55,11 +56,11 @@ export async function loadFrom<Values>(
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
   const lookup = createLookup(found);
   const settings = readSettings(await withRules(table, lookup), lookup);
-  const problems = [...(await problemsWith(settings)), ...lookup.problems];
+  const problems = [...(await problemsWith(settings, found.strays)), ...lookup.problems];
   if (problems.length > 0) throw new ConfigurationError(problems);
 
   const { files, warnings, strays } = found;
-  return { settings, files, warnings: [...strays, ...warnings], strays };
+  return { settings, files, warnings: [...strays, ...warnings] };
 }
 
 export interface LoadedOptions extends ServiceOptions, PartsWithLog {

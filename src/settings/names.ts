@@ -27,14 +27,19 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
   };
 }
 
+function prefixesOf(names: readonly string[]) {
+  return [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+}
+
 /** Variables win over keys of YAML. */
-export function createLookup(found: FoundEntries): Lookup {
-  const { variables, keys, lookedIn, problems, warnings, strays } = found;
+export function createLookup({ variables, keys, lookedIn, problems, ...found }: FoundEntries): Lookup {
+  const { warnings, strays } = found;
   const known: Names[] = [];
 
   function noteVariables() {
-    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)];
-    const prefixes = [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+    // Some settings have no variable.
+    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
+    const prefixes = prefixesOf(names);
     const spellings = new Set(names.map(squeezed));
 
     for (const entry of variables) {

@@ -40,7 +40,7 @@ export function parseCredentials(rawHeaders: readonly string[], mode: DpopMode) 
   // RFC 9449 §4.3(1)
   if (scheme === 'DPoP' && secondProof !== undefined) return refuse('proof-repeated');
 
-  // RFC 6750 §2.1: one space, then one token.
+  // Stricter: RFC 6750 §2.1 and RFC 9110 §11.4 allow several spaces before the token.
   const token = authorization.slice(scheme.length + 1);
   if (authorization[scheme.length] !== ' ' || !isToken(token)) return refuse('credentials-malformed');
 

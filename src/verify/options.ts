@@ -1,5 +1,5 @@
 // The options of issuers, and of the checks of tokens and proofs: each with its rule and its default.
-import type { JsonObject } from './base/encoding.ts';
+import { isPlain, type JsonObject } from './base/encoding.ts';
 import {
   asList,
   boolean,
@@ -124,9 +124,10 @@ const urlPrefix = textMatching(
   URL.canParse,
 );
 
+/** Google's key set has an "@" in its path; before the path, it would end user information. */
 export const httpsUrl: Rule<string> = textMatching(
-  /^https:\/\/[^/\s@#\\][^\s@#\\]*$/i,
-  'must be a URL that begins with https://, without white space, "@" or "#"',
+  /^https:\/\/[^/\s@#\\]+(\/[^\s#\\]*)?$/i,
+  'must be a URL that begins with https://, without white space, "#", or an "@" before its path',
   URL.canParse,
 );
 
@@ -182,12 +183,9 @@ export const CHECK_OPTIONS = {
 
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
 
-/** Members of a Map or a prototype would be overlooked. A plain object of any realm has one prototype at most. */
-const byName: Rule<object> = (value) => {
-  const prototype: unknown = Reflect.getPrototypeOf(Object(value));
-  const isPlain = prototype === null || Reflect.getPrototypeOf(Object(prototype)) === null;
-  return typeof value === 'object' && value !== null && isPlain ? undefined : NO_ISSUERS;
-};
+/** Members of a Map or a prototype would be overlooked. */
+const byName: Rule<object> = (value) =>
+  typeof value === 'object' && value !== null && isPlain(value) ? undefined : NO_ISSUERS;
 
 const VERIFY_PARTS = {
   issuers: option(byName, {}),

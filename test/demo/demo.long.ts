@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -134,7 +134,7 @@ for (const { name, words, routes, port, signal } of cases) {
         assert.deepEqual(statusesIn(printed).filter(isNoToken), [200, ...guarded], pattern);
       }
       const shown = printed.map(({ path, status }) => `${path} ${status}`);
-      const others = ['/healthz 200', '/readyz 200', '/no/such/path 404', 'TOKEN_ENDPOINT 200'];
+      const others = ['/healthz 200', '/readyz 200', '/no/such/path 404', 'TOKEN_ENDPOINT 200', 'ROTATE 200'];
       assert.deepEqual(
         others.filter((line) => !shown.includes(line)),
         [],
@@ -215,6 +215,27 @@ for (const { name, words, routes, port, signal } of cases) {
       assert.equal((await ask(portOf(demo.output(), 'service'), '/api/private', { token })).status, 200);
       const { exp } = JSON.parse(String(Buffer.from(token.split('.')[1] ?? '', 'base64url')));
       assert.ok(exp > Date.now() / 1000 + 11 * 3600, 'it lives for hours');
+    });
+
+    test('has a line that rotates the signing key: tokens from before and after it are good', async () => {
+      // It has been pasted above. Another rotation within 5 s would have to wait for the keys.
+      const { visitor, alice = visitor } = (await descriptionOf(demo)).tokens;
+      const line = linesOf(demo.output()).find(({ path }) => path === 'TOKEN_ENDPOINT');
+      const { body } = await paste(demo.output(), line?.command ?? '');
+      const tokens = [String(alice), String(JSON.parse(body).access_token)];
+
+      const kidOf = (token: string) =>
+        JSON.parse(String(Buffer.from(token.split('.')[0] ?? '', 'base64url'))).kid as string;
+
+      assert.equal(new Set(tokens.map(kidOf)).size, 2);
+      for (const token of tokens) {
+        const { status } = await ask(portOf(demo.output(), 'service'), '/api/private', { token });
+        assert.equal(status, 200);
+      }
+      const rotate =
+        /ROTATE=(\S+)/.exec(readFileSync(/^\. (.*)$/m.exec(demo.output())?.[1] ?? '', 'utf8'))?.[1] ?? '';
+      assert.equal((await fetch(rotate, { method: 'POST' })).status, 415);
+      assert.equal((await fetch(rotate)).status, 405);
     });
 
     test('has a provider that the API of docs/your-own-api.md can use', async (context) => {

@@ -117,7 +117,7 @@ async function show(
   const tokens = await fetchTokens(provider, clients);
   web.show({ profile, origin, provider, clients, tokens, examples });
   const client = clients.find(({ id }) => id === user)!;
-  const variables = writeVariables({ provider, origin, user: client, tokens });
+  const variables = writeVariables({ provider, origin, webOrigin: web.origin, user: client, tokens });
   print(header(profile, origin, processId, provider.issuer));
   print(
     `In a browser: ${style('bold', `${web.origin}/`)}, a page that sends these calls and shows each response`,

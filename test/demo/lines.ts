@@ -38,13 +38,15 @@ export interface Variables {
 interface Values {
   readonly provider: Provider;
   readonly origin: string;
+  /** Of the page. */
+  readonly webOrigin: string;
   /** The client that asks for tokens of its own. */
   readonly user: Client;
   readonly tokens: ReadonlyMap<string, string>;
 }
 
 /** Writes the file into a directory that only its owner can read. */
-export function writeVariables({ provider, origin, user, tokens }: Values): Variables {
+export function writeVariables({ provider, origin, webOrigin, user, tokens }: Values): Variables {
   const values = {
     API: origin,
     PROVIDER: provider.domain,
@@ -52,6 +54,7 @@ export function writeVariables({ provider, origin, user, tokens }: Values): Vari
     ...tokenSettings(provider, user),
     TYPE: `Content-Type: ${TOKEN_REQUEST_TYPE}`,
     REQUEST: tokenRequest(provider, user),
+    ROTATE: `${webOrigin}/rotate`,
     DPOP: programAt('dpop-call.mjs'),
     WALK: programAt('walk-call.mjs'),
   };
@@ -87,6 +90,13 @@ export const ownToken: Line = {
   command: 'curl -i --cacert "$CA_FILE" -H "$TYPE" -d "$REQUEST" $TOKEN_ENDPOINT',
   status: 200,
   why: 'a token of your own',
+};
+
+/** How to make the provider sign with a new key. */
+export const rotation: Line = {
+  command: `curl -i -H "$TYPE" -d '{}' $ROTATE`,
+  status: 200,
+  why: 'rotates the signing key',
 };
 
 /** The way of a client that is told nothing but a URL. */

@@ -13,7 +13,7 @@ import {
   type Example,
   type Script,
 } from './examples.ts';
-import { ownToken, walkTo } from './lines.ts';
+import { ownToken, rotation, walkTo } from './lines.ts';
 
 const clients = makeClients({
   ...everyone,
@@ -61,5 +61,5 @@ export const profileA: Script = {
     IDP_AUDIENCE: `${provider.audience},${origin}`,
   }),
   examples,
-  lines: [walkTo('/api/admin'), ownToken],
+  lines: [walkTo('/api/admin'), ownToken, rotation],
 };

@@ -13,7 +13,7 @@ import {
   type Example,
   type Script,
 } from './examples.ts';
-import { ownToken } from './lines.ts';
+import { ownToken, rotation } from './lines.ts';
 
 const clients = makeClients({
   ...everyone,
@@ -75,5 +75,5 @@ export const profileB: Script = {
   // The profile alone takes Bearer tokens only.
   settings: () => ({ IDP_DPOP_MODE: 'ALLOWED' }),
   examples,
-  lines: [ownToken],
+  lines: [ownToken, rotation],
 };

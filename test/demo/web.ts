@@ -107,6 +107,7 @@ async function replyTo(request: IncomingMessage, shown: Shown | undefined): Prom
 
   const { method, url = '' } = request;
   if (url === '/token') return method === 'POST' ? boundToken(request, shown) : refusal(405, 'use POST');
+  if (url === '/rotate') return method === 'POST' ? rotate(request, shown) : refusal(405, 'use POST');
   if (method !== 'GET' && method !== 'HEAD') return refusal(405, 'use GET');
   if (url === '/demo.json') return good(JSON_TYPE, JSON.stringify(descriptionOf(shown)));
 
@@ -124,6 +125,14 @@ function descriptionOf({ profile, origin, provider, tokens, examples }: Shown) {
     tokens: Object.fromEntries(tokens),
     examples,
   };
+}
+
+/** Makes the provider sign with a new key. The old one stays published, so that its tokens stay good. */
+function rotate({ headers }: IncomingMessage, { provider }: Shown): Reply {
+  // As for tokens.
+  if (headers['content-type'] !== JSON_TYPE) return refusal(415, 'send JSON');
+  const { kid } = provider.rotate();
+  return good(JSON_TYPE, JSON.stringify({ kid }));
 }
 
 /** Passes the proof on to the provider, whose token is then bound to the proof's key (RFC 9449 §5). */

@@ -1,20 +1,41 @@
 /* The manifests and the unit of docs/operations.md load, and fit the service. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { parseYaml } from '../../src/settings/yaml.ts';
 import { load } from '../settings/every-setting.ts';
-import { read } from './pages.ts';
+import { withReason } from '../support/skipped.ts';
+import { read, samplesUnder, sampleUnder } from './pages.ts';
 
 const PAGE = 'docs/operations.md';
 
-/** The first sample in a language: the manifests, and the unit. */
-function sampleOf(language: string): string {
-  const sample = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(read(PAGE));
-  return sample?.[1] ?? assert.fail(language);
+const manifests = sampleUnder(PAGE, 'Kubernetes', 'yaml');
+const monitor = sampleUnder(PAGE, 'Metrics in Kubernetes', 'yaml');
+/** The samples before it are parts of manifests. */
+const middleware = samplesUnder(PAGE, 'Forward-auth in Kubernetes', 'yaml').at(-1) ?? '';
+const unit = sampleUnder(PAGE, 'systemd', 'ini');
+
+const missing = (program: string) =>
+  spawnSync(program, ['--help']).error === undefined ? undefined : `${program} is not installed`;
+
+/** Runs a program on files in a folder of its own; it must succeed. Returns its output. */
+function run(program: string, words: readonly string[], files: Readonly<Record<string, string>>): string {
+  const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-operations-'));
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
+    const { status, stdout, stderr } = spawnSync(program, words, { cwd, encoding: 'utf8' });
+    assert.equal(status, 0, stdout + stderr);
+    return stdout;
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
 }
 
-const manifests = sampleOf('yaml');
-const unit = sampleOf('ini');
+/** Replaces what stands in angle brackets, which readers fill in. */
+const filled = (text: string) => text.replaceAll(/<[A-Z ]+>/g, 'a1');
 
 /** The environment of the manifests, with the secret that their comment creates. */
 function environmentOfManifests(): Record<string, string> {
@@ -51,6 +72,68 @@ test('the settings in the manifests of docs/operations.md load without a problem
   }
 });
 
+const noKubectl = missing('kubectl');
+
+test(
+  withReason('the manifests of docs/operations.md are valid YAML for kubectl', noKubectl),
+  { skip: noKubectl !== undefined },
+  () => {
+    const files = {
+      'manifests.yaml': filled([manifests, monitor, middleware].join('---\n')),
+      'kustomization.yaml': 'resources: [manifests.yaml]\n',
+    };
+    const kinds = run('kubectl', ['kustomize', '.'], files).match(/^kind: \w+$/gm) ?? [];
+    assert.deepEqual([...kinds].sort(), [
+      'kind: ConfigMap',
+      'kind: Deployment',
+      'kind: Middleware',
+      'kind: NetworkPolicy',
+      'kind: PodDisruptionBudget',
+      'kind: Service',
+      'kind: ServiceMonitor',
+    ]);
+  },
+);
+
+test('the ServiceMonitor of docs/operations.md selects the Service and a port that it has', () => {
+  const service = /kind: Service\n[^]*?---/.exec(manifests)?.[0] ?? '';
+  const [, label = ''] = /matchLabels: (\{ [^}]+ \})/.exec(monitor) ?? [];
+  assert.ok(service.includes(`labels: ${label}`), label);
+  const [, port = ''] = /port: (\w+)/.exec(monitor) ?? [];
+  assert.ok(service.includes(`name: ${port}, port: ${numberAfter(manifests, 'METRICS_PORT')}`), port);
+});
+
+test('the NetworkPolicy of docs/operations.md lets the provider be reached by IPv4 and IPv6, and DNS by UDP and TCP', () => {
+  const egress = manifests.slice(manifests.indexOf('  egress:'));
+  for (const block of [
+    'cidr: 0.0.0.0/0',
+    'cidr: ::/0',
+    'protocol: UDP, port: 53',
+    'protocol: TCP, port: 53',
+  ]) {
+    assert.ok(egress.includes(block), block);
+  }
+  // Addresses of clouds' metadata, link-local and unique local ones stay out of reach.
+  for (const block of ['169.254.0.0/16', '10.0.0.0/8', 'fc00::/7', 'fe80::/10']) {
+    assert.match(egress, new RegExp(`except: .*${block.replaceAll('.', '\\.')}`), block);
+  }
+});
+
+const noPromtool = missing('promtool');
+
+test(
+  withReason('Prometheus accepts the scrape configuration of docs/operations.md with the alerts', noPromtool),
+  { skip: noPromtool !== undefined },
+  () => {
+    const config = filled(sampleUnder(PAGE, 'Scraping', 'yaml'));
+    run('promtool', ['check', 'config', 'prometheus.yml'], {
+      'prometheus.yml': config,
+      'rules.yml': read('docs/rules.yml'),
+    });
+    assert.ok(config.includes(`:${numberAfter(manifests, 'METRICS_PORT')}`));
+  },
+);
+
 test('the manifests and the unit of docs/operations.md give the service time to drain', () => {
   const { SHUTDOWN_DELAY_SECONDS = '' } = environmentOfManifests();
   for (const seconds of [
@@ -80,7 +163,7 @@ for (const [language, file] of [
         .split('\n')
         .map((line) => line.trim()),
     );
-    const shown = sampleOf(language)
+    const shown = sampleUnder(PAGE, 'nginx and haproxy', language)
       .split('\n')
       .map((line) => line.trim());
     assert.ok(shown.length > 4);

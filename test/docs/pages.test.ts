@@ -3,19 +3,9 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
-import { codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
+import { anchorsOf, linksIn, codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
-
-/** The anchor of a heading. */
-const anchor = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replace(/[^\w -]/g, '')
-    .replaceAll(' ', '-');
-
-const anchorsOf = (page: string) =>
-  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
 
 /** Every file in a folder that people read, copy from or run. */
 const filesIn = (folder: string): readonly string[] =>
@@ -53,8 +43,7 @@ test('no file names a registry, or a folder of the machine on which it was writt
 
 for (const page of PAGES) {
   test(`${page} links to existing files and headings`, () => {
-    const links = /\]\(([^)\s]+)\)|<(?:img|source)\b[^>]* src(?:set)?="([^"]+)"/g;
-    const targets = [...read(page).matchAll(links)].map(([, link, picture]) => link ?? picture ?? '');
+    const targets = linksIn(page);
     const broken = targets.filter((target) => {
       if (/^https?:/.test(target)) return false;
       const [file = '', heading] = target.split('#');
@@ -97,13 +86,31 @@ for (const page of PAGES) {
   test(`${page} names only settings that .env.example has`, () => {
     const known = read('.env.example').match(/^(?:# )?[A-Z_]+(?==)/gm) ?? [];
     const settings = known.map((name) => name.replace('# ', ''));
-    const elsewhere = /^(?:NODE|UV|BENCH|FUZZ|SOAK|PAGE|HTTPS|NO)_|_SERVICE_HOST$|=tcp:/;
+    const elsewhere = /^APP_GUARD$|^(?:NODE|UV|BENCH|FUZZ|SOAK|PAGE|HTTPS|NO)_|_SERVICE_HOST$|=tcp:/;
     const names = codeIn(read(page))
       .filter((word) => !elsewhere.test(word))
       .map((word) => /^([A-Z]+_[A-Z_]+)(?:=|$)/.exec(word)?.[1])
       .filter((name) => name !== undefined);
     assert.deepEqual(
       names.filter((name) => !settings.includes(`${name}`)),
+      [],
+    );
+  });
+}
+
+const { files } = JSON.parse(read('package.json')) as { files: readonly string[] };
+
+/** npm packs these whatever `files` says. */
+const PACKED = [...files.filter((name) => !name.startsWith('dist')), 'README.md', 'LICENSE'];
+
+const isPacked = (name: string) => PACKED.some((packed) => name === packed || name.startsWith(`${packed}/`));
+
+for (const page of PAGES.filter(isPacked)) {
+  test(`${page} links only to files that are packed with it`, () => {
+    const targets = linksIn(page).filter((target) => !/^(?:[a-z]+:|#)/.test(target));
+    const names = targets.map((target) => posix.join(posix.dirname(page), target.replace(/#.*/, '')));
+    assert.deepEqual(
+      names.filter((name) => !isPacked(name)),
       [],
     );
   });

@@ -15,6 +15,23 @@ export const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.
     .map((name) => `docs/${name}`),
 );
 
+/** The anchor of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
+
+/** The anchors of a page's headings. */
+export const anchorsOf = (page: string) =>
+  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
+
+/** The targets of a page's links and pictures. */
+export function linksIn(page: string): readonly string[] {
+  const links = /\]\(([^)\s]+)\)|<(?:img|source)\b[^>]* src(?:set)?="([^"]+)"/g;
+  return [...read(page).matchAll(links)].map(([, link, picture]) => link ?? picture ?? '');
+}
+
 /** The text of a page under a heading, up to the next one. */
 export function under(page: string, heading: string): string {
   const [, body = assert.fail(`${page} has no heading ${heading}`)] = read(page).split(`# ${heading}\n`);
@@ -32,6 +49,14 @@ export const samplesUnder = (page: string, heading: string, language: string): r
   [...under(page, heading).matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(
     ([, sample = '']) => sample,
   );
+
+/** The first sample of a language in a section of any level; comments in samples may look like headings. */
+export function sampleUnder(page: string, heading: string, language: string): string {
+  const [, section = ''] = read(page).split(new RegExp(`^#+ ${heading}\\n`, 'm'));
+  const [, sample = assert.fail(`${page} has no ${language} under ${heading}`)] =
+    new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(section) ?? [];
+  return sample;
+}
 
 /** Everything between back ticks. */
 export const codeIn = (text: string): readonly string[] =>

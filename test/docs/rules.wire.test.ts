@@ -12,7 +12,7 @@ import { createTestIssuer } from '../../src/testing.ts';
 import { ask } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';
 import { withReason } from '../support/skipped.ts';
-import { read } from './pages.ts';
+import { codeIn, read, tableUnder } from './pages.ts';
 
 const RULES = fileURLToPath(new URL('../../docs/rules.yml', import.meta.url));
 
@@ -33,16 +33,29 @@ type Samples = ReadonlyMap<string, number>;
 /** The same sample for a number of scrapes, 15 s apart, in promtool's notation. */
 const held = (value: number, looks: number) => `${value.toFixed(6)}+0x${looks - 1}`;
 
-/** The alerts that fire ten minutes after the first scrape, each once. */
-function assertFiring(series: ReadonlyMap<string, string>, alerts: readonly string[]): void {
+/** The labels that Prometheus adds to each series of a target. */
+const TARGET = 'job="api",instance="api:9464"';
+
+/** A series of a target. */
+function seriesOf(sample: string, target = TARGET): string {
+  const [, name = '', labels = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(sample) ?? [];
+  return `${name}{${[labels, target].filter(Boolean).join()}}`;
+}
+
+/** The alerts of the service that fire at a time after the first scrape, each once, with its labels. */
+function assertFiring(
+  series: ReadonlyMap<string, string>,
+  alerts: readonly string[],
+  { eval_time = '10m', interval = '15s' } = {},
+): void {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
   const file = join(directory, 'rules.test.yml');
-  const ending = { eval_time: '10m', expr: 'sum by (alertname) (ALERTS{alertstate="firing"})' };
-  const exp_samples = alerts.map((name) => ({ labels: `{alertname="${name}"}`, value: 1 }));
+  const ending = { eval_time, expr: 'sum by (alertname, job, instance) (ALERTS{alertstate="firing"})' };
+  const exp_samples = alerts.map((name) => ({ labels: `{alertname="${name}",${TARGET}}`, value: 1 }));
   const input_series = [...series].map(([name, values]) => ({ series: name, values }));
-  const one = { interval: '15s', input_series, promql_expr_test: [{ ...ending, exp_samples }] };
+  const one = { interval, input_series, promql_expr_test: [{ ...ending, exp_samples }] };
   // JSON is YAML.
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: '15s', tests: [one] }));
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: interval, tests: [one] }));
   try {
     promtool('test', 'rules', file);
   } finally {
@@ -90,6 +103,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseUnavailable: [`${DURATIONS}{http_route="/bug",http_response_status_code="503"}`, '0+1x40'],
   GatehouseBug: [`${DURATIONS}{http_route="/bug",http_response_status_code="500"}`, '0+1x40'],
   GatehouseOverworked: ['nodejs_eventloop_lag_p99_seconds', held(0.2, 41)],
+  GatehouseDown: ['up', held(0, 41)],
 };
 
 /** Similar values that are harmless. */
@@ -106,12 +120,12 @@ describe('docs/rules.yml', () => {
 
   before(async () => {
     const seen = await looks();
-    quiet = new Map([...seen.quiet].map(([name, value]) => [name, held(value, 41)]));
+    quiet = new Map([...seen.quiet].map(([name, value]) => [seriesOf(name), held(value, 41)]));
     // The failure is between scrapes 37 and 38.
     failing = new Map(
       [...seen.failed].map(([name, value]) => {
         const before = seen.quiet.get(name);
-        return [name, `${before === undefined ? '_x37' : held(before, 37)} ${held(value, 4)}`];
+        return [seriesOf(name), `${before === undefined ? '_x37' : held(before, 37)} ${held(value, 4)}`];
       }),
     );
   });
@@ -131,13 +145,63 @@ describe('docs/rules.yml', () => {
 
   for (const [alert, [series, values]] of Object.entries(CAUSES)) {
     test(named(`only ${alert} fires for its cause`), { skip }, () =>
-      assertFiring(new Map([...quiet, [series, values]]), [alert]),
+      assertFiring(new Map([...quiet, [seriesOf(series), values]]), [alert]),
     );
   }
 
+  for (const [alert, [series, values]] of Object.entries(CAUSES)) {
+    // Of another job, and of another target of the same job.
+    const targets = ['job="other",instance="api:9464"', 'job="api",instance="other:9464"'];
+
+    test(named(`${alert} does not fire for another service`), { skip }, () => {
+      const foreign = targets.map((target) => [seriesOf(series, target), values] as const);
+      assertFiring(new Map([...quiet, ...foreign]), []);
+    });
+  }
+
+  test('every alert names its service in its summary', () => {
+    const rules = read('docs/rules.yml').split('- alert: ').slice(1);
+    assert.equal(rules.length, Object.keys(CAUSES).length);
+    for (const rule of rules) {
+      assert.match(rule, /summary: .*\{\{ \$labels\.job \}\}.*\{\{ \$labels\.instance \}\}/);
+    }
+  });
+
+  test('docs/operations.md explains every alert', () => {
+    const explained = tableUnder('docs/operations.md', 'Alerts').map(([alert = '']) => codeIn(alert)[0]);
+    assert.deepEqual(explained, Object.keys(CAUSES));
+  });
+
+  // It is gatehouse for ten minutes or longer, then every scrape fails.
+  const leaves = `${held(1, 40)} stale`;
+  const down = `${held(1, 40)} 0x800`;
+
+  for (const [what, when] of [
+    ['soon after a target has ended', { eval_time: '13m' }],
+    ['two days after a target has ended', { eval_time: '50h', interval: '4m' }],
+  ] as const) {
+    test(named(`GatehouseDown fires ${what}`), { skip }, () => {
+      const series = [
+        [seriesOf('gatehouse_info'), leaves],
+        [seriesOf('up'), down],
+      ] as const;
+      assertFiring(new Map(series), ['GatehouseDown'], when);
+    });
+  }
+
+  test(named('GatehouseDown stops firing when the target is back, or is no longer one'), { skip }, () => {
+    for (const ending of ['1x40', 'stale']) {
+      const series = [
+        [seriesOf('gatehouse_info'), leaves],
+        [seriesOf('up'), `${held(1, 40)} 0x20 ${ending}`],
+      ] as const;
+      assertFiring(new Map(series), [], { eval_time: '16m' });
+    }
+  });
+
   for (const [series, values] of HARMLESS) {
     test(named(`does not fire on ${series} ${values}`), { skip }, () =>
-      assertFiring(new Map([...quiet, [series, values]]), []),
+      assertFiring(new Map([...quiet, [seriesOf(series), values]]), []),
     );
   }
 });

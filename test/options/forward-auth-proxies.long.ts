@@ -316,6 +316,21 @@ for (const proxy of PROXIES) {
       await second.stop();
     });
 
+    test('with a slash too many in its address of gatehouse, no request passes', async (t) => {
+      const own = await startPolicy({ routes: [...routes, get('/', open, upstream)] }, SETTINGS as never);
+      t.after(own.stop);
+      const askedPath = '/forward-auth/';
+      const second = await proxy.start({ gatehouse: own.port, api: api.port, askedPath });
+      t.after(() => second.stop());
+      const served = api.seen.length;
+      for (const path of ['/me', '/status', '/orders/7']) {
+        const request = `GET ${path} HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`;
+        assert.ok(statusIn(await sendThrough(second.port, request)) >= 400, path);
+        assert.equal(own.logs.at(-1)?.reason, 'question-malformed');
+      }
+      assert.equal(api.seen.length, served);
+    });
+
     test('with one of two replicas down, responses and refusals are the same as with both', async (context) => {
       const gone = await freePort();
       const second = await proxy.start({ gatehouse: policy.port, gone, api: api.port });

@@ -25,6 +25,8 @@ export interface Behind {
   /** The port of a second replica that is away. Default: there is one replica. */
   readonly gone?: number;
   readonly api: number;
+  /** Where it asks. Default: the path of the sample, `/forward-auth`. */
+  readonly askedPath?: string;
 }
 
 export interface RunningProxy {
@@ -55,15 +57,19 @@ interface Kind {
   readonly replicas: (sample: string, gone: number) => string;
 }
 
+const ASKED_PATH = /(?<=proxy_pass http:\/\/gatehouse|\buri )\/forward-auth(?=;?$)/m;
+
 function proxy({ name, version, heading, language, wrap, words, saysReady, replicas }: Kind): Proxy {
   const isThere = spawnSync(name, [version]).error === undefined;
 
-  async function start({ gatehouse, gone, api }: Behind): Promise<RunningProxy> {
+  async function start({ gatehouse, gone, api, askedPath = '/forward-auth' }: Behind): Promise<RunningProxy> {
     const directory = mkdtempSync(join(tmpdir(), `gatehouse-${name}-`));
     const port = await freePort();
     const alone = sampleUnder(heading, language);
     assert.match(alone, /127\.0\.0\.1:3001/);
-    const sample = gone === undefined ? alone : replicas(alone, gone);
+    const all = gone === undefined ? alone : replicas(alone, gone);
+    assert.match(all, ASKED_PATH);
+    const sample = all.replace(ASKED_PATH, askedPath);
     const adapted = sample.replaceAll('127.0.0.1:3001', `127.0.0.1:${gatehouse}`);
     const file = join(directory, 'configuration');
     writeFileSync(file, wrap(adapted.replaceAll('127.0.0.1:8000', `127.0.0.1:${api}`), port, directory));

@@ -149,12 +149,30 @@ describe('a request of the proxy under the prefix /forward-auth', () => {
       ['/open/1', '/open/1/'],
       ['/open/1', '/open/%31'],
       ['/open/1', 'https://api.test/open/1'],
+      ['/open/1', '/open/1#/me'],
+      ['/open/1', '/open/1, /open/1'],
+      ['//open/1', '/open/1'],
+      ['/', '//'],
+      ['/?uri=/me', '/me?uri=/'],
     ] as const) {
       assert.equal(told(await askBehindPrefix('GET', path, asking('GET', uri))), '400 invalid_request', uri);
     }
     const repeated: Fields = [...asking('GET', '/open/1'), ...asking('GET', '/me')];
+    const one = asking('GET', '/open/1');
+    for (const fields of [
+      [...one, ['X-Forwarded-Uri', '']],
+      [['X-Forwarded-Uri', ''], ...one],
+    ] as Fields[]) {
+      assert.equal(told(await askBehindPrefix('GET', '/open/1', fields)), '400 invalid_request');
+    }
+    assert.equal(policy.logs.at(-1)?.reason, 'question-malformed');
     assert.equal(told(await askBehindPrefix('GET', '/open/1', repeated)), '400 invalid_request');
     assert.equal(told(await askBehindPrefix('GET', '/open/1', asking('GET', '/open/1?a=/me'))), '200');
+    assert.equal(told(await askBehindPrefix('GET', '/open/1?a=1', asking('GET', '/open/1'))), '200');
+    assert.equal(
+      told(await askBehindPrefix('GET', '//open/1', asking('GET', '//open/1'))),
+      '403 insufficient_scope',
+    );
   });
 
   test('gets 404 if its path only begins with the letters of the prefix', async () => {
@@ -408,6 +426,20 @@ describe('a proof', () => {
     assert.equal(head.status, 401);
   });
 
+  test('is for https where the proxy forwards wss, and for http where it forwards ws [RFC 6455 §4.1]', async () => {
+    for (const [scheme, url] of [
+      ['wss', URL],
+      ['WSS', URL],
+      ['ws', 'http://api.example/orders/7'],
+      ['Ws', 'http://api.example/orders/7'],
+    ] as const) {
+      const [method, uri, , host] = asking('GET', '/orders/7');
+      const forwarded: Fields = [method!, uri!, ['X-Forwarded-Proto', scheme], host!];
+      const asked = await policy.ask({ forwarded, fields: bound('GET', url, CLAIMS) });
+      assert.equal(told(asked), '200', scheme);
+    }
+  });
+
   const [METHOD, URI, PROTO, HOST] = asking('GET', '/orders/7');
   const origins: Readonly<Record<string, Fields>> = {
     'no scheme': [HOST!],
@@ -486,7 +518,7 @@ describe('a preflight', () => {
     crossOrigin = await startPolicy(
       { routes, rules },
       {
-        cors: cors({ origins: [LISTED] }),
+        cors: cors({ origins: [LISTED, 'https://*.preview.example'] }),
         metadata: resourceMetadata({ url: 'https://api.test' }),
       },
     );
@@ -514,6 +546,15 @@ describe('a preflight', () => {
       fields: preflight(LISTED, 'GET'),
     });
     assert.equal(status, 204);
+  });
+
+  test('of an origin with exactly one label in place of the * passes [§9]', async () => {
+    const origin = 'https://pr-7.preview.example';
+    const { status, headers } = await asked('/orders/1', preflight(origin, 'GET'));
+    assert.deepEqual([status, headers.get('access-control-allow-origin')], [204, origin]);
+    for (const other of ['https://a.b.preview.example', 'https://*.preview.example']) {
+      assert.equal((await asked('/orders/1', preflight(other, 'GET'))).status, 403, other);
+    }
   });
 
   test('passes with all four identity fields empty, since Caddy forwards a missing field as its placeholder [I1]', async () => {

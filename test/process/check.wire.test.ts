@@ -43,7 +43,11 @@ const eventIn = (report: Record<string, any>, name: string) =>
 describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   test('reports the issuers, audiences, keys, mode and sources of the service, and exits with 0', async () => {
     const report = reportOf(
-      await check({ IDP_DPOP_MODE: 'REQUIRED' }, { '.env': 'PORT=0\n', 'application.yml': '' }),
+      // Shells set `_`.
+      await check(
+        { IDP_DPOP_MODE: 'REQUIRED', _: '/usr/bin/node' },
+        { '.env': 'PORT=0\n', 'application.yml': '' },
+      ),
     );
     const { profile, application, issuers, audiences, dpopMode, replayStore, files } = report;
     assert.deepEqual(
@@ -57,7 +61,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
   });
 
-  test('fails for names in the environment that may be misspelt settings, which a start only warns of', async () => {
+  test('fails for names in the environment that may be misspelt settings, which a start only warns of [H2]', async () => {
     const strays = { IDP_DPOP_MOD: 'REQUIRED', METRICSPORT: '9', REVOCATION_STORE: 'x', CLIENT_CERT_X: '1' };
     const orchestrated = { IDP_SERVICE_HOST: '10.0.0.1', REVOCATION_STORE_SERVICE_HOST: '10.0.0.1' };
     const lines = problemsOf(await check({ ...strays, ...orchestrated }));
@@ -66,6 +70,17 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       Object.keys(strays).sort(),
     );
     assert.match(lines.join('\n'), /METRICSPORT .*write METRICS_PORT/);
+  });
+
+  test('lists names in the environment that may be misspelt settings with every other problem', async () => {
+    const strays = { IDP_DPOP_MOD: 'REQUIRED', METRICSPORT: '9' };
+    const lines = problemsOf(await check({ ...strays, PORT: 'x' }, { '.env': 'Idp_Domain=x\n' }));
+    assert.deepEqual(lines.map((line) => /^configuration: (\w+) /.exec(line)?.[1]).sort(), [
+      'IDP_DPOP_MOD',
+      'Idp_Domain',
+      'METRICSPORT',
+      'PORT',
+    ]);
   });
 
   test('lists the parts in use by the paths that code would import them from', async () => {
@@ -134,7 +149,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     const lines = problemsOf(await runCommand(['--check'], providerSettings(own)));
     assert.match(
       lines.join(),
-      /^signing keys could not be fetched: issuer idp, no-usable-key \(key-type\); no key of the set fits/,
+      /^signing keys could not be fetched: issuer idp, no-usable-key \(key-type\); no key of the set can be used; check IDP_ALGORITHMS /,
     );
   });
 
@@ -163,8 +178,13 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['idp', 'status-refused'],
       ['partner', 'timeout'],
     ]);
+    assert.match(lines[0] ?? '', /status-refused \(500\); .*check IDP_DOMAIN, IDP_ISSUER and IDP_JWKS_URI$/);
     // Even after a failure seconds before.
     assert.equal(faulty.counts.discovery, 1);
+    await partner.fault('all', { status: 403 });
+    const [line = ''] = problemsOf(await check(PARTNER));
+    const fix = 'check ISSUER_PARTNER_DOMAIN, ISSUER_PARTNER_ISSUER and ISSUER_PARTNER_JWKS_URI';
+    assert.ok(line.includes('issuer partner, status-refused (403); ') && line.endsWith(fix), line);
   });
 
   test('works while a service runs with the same settings', async (t) => {
@@ -305,7 +325,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('reports unknown arguments together with invalid routes of runService', async () => {
     assert.deepEqual(problemsOf(await runOwnRoutes(SHADOW, DOWN, '--verbose')), [
-      'configuration: arguments: must be none, or --check, or --probe',
+      'configuration: arguments: must be none, or one of --check, --probe, --help and --version',
       'configuration: GET /healthz: matches /healthz, which the service serves itself; change the pattern',
     ]);
   });
@@ -401,7 +421,8 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 });
 
 describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
-  const ARGUMENTS = 'configuration: arguments: must be none, or --check, or --probe';
+  const ARGUMENTS =
+    'configuration: arguments: must be none, or one of --check, --probe, --help and --version';
 
   for (const words of [
     ['--check', '--probe'],

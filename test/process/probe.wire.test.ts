@@ -54,7 +54,8 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
   test('exits with 1 when the service has no keys', async (t) => {
     const service = await runProcess(t);
     const { code, output } = await probe({ PORT: String(service.port) });
-    assert.deepEqual([code, output], [1, `http://127.0.0.1:${service.port}/readyz: 503\n`]);
+    const outcome = '503, it has no usable keys, or is stopping; see its log';
+    assert.deepEqual([code, output], [1, `http://127.0.0.1:${service.port}/readyz: ${outcome}\n`]);
   });
 
   test('exits with 1 while the service is shutting down', async (t) => {
@@ -69,9 +70,11 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     await new Promise((closed) => server.close(closed));
-    const { code, output } = await probe({ HOST: '127.0.0.1', PORT: String(port) });
-    assert.equal(code, 1);
-    assert.match(output, /^http:\/\/127\.0\.0\.1:\d+\/readyz: .*ECONNREFUSED/);
+    for (const HOST of ['127.0.0.1', 'localhost']) {
+      const { code, output } = await probe({ HOST, PORT: String(port) });
+      const outcome = 'no response (ECONNREFUSED); check that the service runs, and PORT and HOST';
+      assert.deepEqual([code, output], [1, `http://${HOST}:${port}/readyz: ${outcome}\n`]);
+    }
   });
 
   for (const [condition, response] of [
@@ -89,20 +92,31 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
-  for (const [condition, response] of [
-    ['answers 204', 'HTTP/1.1 204 X\r\n\r\n'],
-    ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n'],
-    ['does not speak HTTP', 'SSH-2.0-x\r\n'],
-    ['answers 200 with a page of its own', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+  const OTHER = 'but not from gatehouse; check which process listens there, and PORT and HOST';
+  const NONE = 'no response (HPE_INVALID_CONSTANT); check that the service runs, and PORT and HOST';
+
+  for (const [condition, response, outcome] of [
+    ['answers 204', 'HTTP/1.1 204 X\r\n\r\n', `204, ${OTHER}`],
+    ['redirects', 'HTTP/1.1 302 X\r\nLocation: /healthz\r\nContent-Length: 0\r\n\r\n', `302, ${OTHER}`],
+    ['does not speak HTTP', 'SSH-2.0-x\r\n', NONE],
+    ['has no such path', 'HTTP/1.1 404 X\r\nContent-Length: 2\r\n\r\nno', `404, ${OTHER}`],
+    ['answers 503', 'HTTP/1.1 503 X\r\nContent-Length: 2\r\n\r\nno', `503, ${OTHER}`],
+    ['answers 200 with a page of its own', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', `200, ${OTHER}`],
     [
       'answers 200 with more than gatehouse says',
       `HTTP/1.1 200 OK\r\n\r\n{"status":"ready"}${' '.repeat(2_000)}`,
+      `200, ${OTHER}`,
     ],
-    ['says that it is ready with 404', 'HTTP/1.1 404 X\r\nContent-Length: 18\r\n\r\n{"status":"ready"}'],
+    [
+      'says that it is ready with 404',
+      'HTTP/1.1 404 X\r\nContent-Length: 18\r\n\r\n{"status":"ready"}',
+      `404, ${OTHER}`,
+    ],
   ] as const) {
-    test(`exits with 1 when the server at the address of the service ${condition}`, async (t) => {
+    test(`exits with 1 and says what to check when the server at the address of the service ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);
-      assert.equal((await probe({ HOST: 'localhost', PORT })).code, 1);
+      const { code, output } = await probe({ HOST: 'localhost', PORT });
+      assert.deepEqual([code, output], [1, `http://localhost:${PORT}/readyz: ${outcome}\n`]);
     });
   }
 

@@ -318,7 +318,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     good: [
       ['https://one.test', ['https://one.test']],
       ['http://two.test:81, https://three.test', ['http://two.test:81', 'https://three.test']],
-      ['http://four.test', ['http://four.test']],
+      ['https://*.four.test, app://five', ['https://*.four.test', 'app://five']],
     ],
     bad: ['https://one.test,*', /must be an origin .* no "\*"/],
   },

@@ -173,6 +173,8 @@ for (const [name, nearest] of VARIABLES) {
 }
 
 for (const name of [
+  // Shells set it.
+  '_',
   'IDP',
   'IDPX_DOMAIN',
   'ISSUER_BASE_URL',

@@ -126,7 +126,7 @@ test('exits with 1 when the working directory is gone, and reports other known p
   const env = { PATH: process.env.PATH ?? '', IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'x' };
   const { status, stdout, stderr } = spawnSync('sh', words, { encoding: 'utf8', env });
   const problems = [
-    'configuration: arguments: must be none, or --check, or --probe',
+    'configuration: arguments: must be none, or one of --check, --probe, --help and --version',
     'configuration: working directory: is gone; start in another',
     '',
   ];

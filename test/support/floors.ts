@@ -15,7 +15,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['gate/', ['traceparent']],
   ['gate/replies/', ['reply', 'challenge']],
   ['gate/rules/', ['guards', 'recent-login', 'access']],
-  ['gate/', ['record', 'observe', 'decide']],
+  ['gate/', ['record', 'expect', 'observe', 'decide']],
   ['gate/replies/', ['refusal-replies']],
   ['gate/foreign/', ['request', 'gate']],
   [

@@ -42,7 +42,11 @@ export async function createRoutes({
   const { log, logs } = createTestLog(clock, 'debug', settings.accessLog);
   const values = await valuesOf(settings, { log });
   const serving = { clock, name: 'own table', routes: [], ownRoutes: [], isService: true };
-  const way = createAnswers(values, serving, verify, sender(senderWith(environment)));
+  const way = createAnswers(values, serving, {
+    verifyToken: verify,
+    checkSender: sender(senderWith(environment)),
+    expect: undefined,
+  });
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { clock, ...settings });

@@ -44,7 +44,7 @@ export function loadNow<Values>(
   const settings = readSettings(table, lookup);
   if (lookup.problems.length > 0) throw new ConfigurationError(lookup.problems);
   const { files, warnings, strays } = found;
-  return { settings, files, warnings: [...strays, ...warnings], strays };
+  return { settings, files, warnings: [...strays, ...warnings] };
 }
 
 export const loadProfileNow = (environment: Environment, directory: string): Loaded<ProfileSettings> =>
@@ -69,7 +69,7 @@ export interface TestLog {
 export function createTestLog(clock: Clock, level: LogLevel = 'debug', isAccessLogged = false): TestLog {
   const logs: Record<string, any>[] = [];
   const log = createLog(level, (line) => logs.push(JSON.parse(line)), clock.now);
-  return { log: Part.make('log', { log, isAccessLogged }, true), logs };
+  return { log: Part.make('log', { log, level, isAccessLogged }, true), logs };
 }
 
 /** The kind of service that the tests run. */

@@ -122,6 +122,13 @@ test('refuses a scheme that only begins with the name of an accepted one [RFC 91
   }
 });
 
+test('refuses two spaces between scheme and token, although the standard allows them [RFC 9110 §11.4]', () => {
+  assert.throws(
+    () => parse('ALLOWED', 'Authorization', 'Bearer  x.y.z'),
+    refused('invalid_token', 'credentials-malformed'),
+  );
+});
+
 for (const separator of ['  ', '\t', ' \t', ',', '=', ':', '\u00a0', '/', '"']) {
   test(`refuses an accepted scheme followed by ${JSON.stringify(separator)} and a token [RFC 6750 §2.1]`, () => {
     assert.throws(

@@ -184,6 +184,8 @@ for (const value of [
   'https://idp.test/#x',
   'https://user@idp.test/',
   'https://user:word@idp.test/',
+  'https://a@b@idp.test/',
+  'https://idp.test?@evil.test/',
   'https://idp.test/a b',
   ' https://idp.test/',
   'https://idp.test/\n',
@@ -199,9 +201,20 @@ for (const value of [
   test(`refuses ${show(value)} as an https URL`, () => {
     assert.equal(
       faultOf(httpsUrl, value),
-      'must be a URL that begins with https://, without white space, "@" or "#"',
+      'must be a URL that begins with https://, without white space, "#", or an "@" before its path',
     );
     assert.match(String(faultOf(issuerUrl, value)), /^must be a URL that begins with https:\/\/,/);
+  });
+}
+
+for (const value of [
+  'https://www.googleapis.com/service_accounts/v1/jwk/securetoken@system.gserviceaccount.com',
+  'https://idp.test/?set=a@b',
+]) {
+  test(`accepts ${value}, whose "@" ends no user information, as an https URL [RFC 3986 §3.2.1]`, () => {
+    assert.equal(faultOf(httpsUrl, value), false);
+    assert.equal(new URL(value).username, '');
+    assert.notEqual(faultOf(issuerUrl, value), false);
   });
 }
 
@@ -339,7 +352,10 @@ for (const value of [
   'ftp://app.test',
   'https://*.preview.example.com',
   'https://*.app.test:8443',
+  'https://*.xn--bcher-kva.example',
   'app+x://*.a.b',
+  'app://[::1]:8100',
+  'chrome-extension://abcdefghijklmnop',
 ]) {
   test(`accepts ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
 }
@@ -362,6 +378,16 @@ for (const value of [
   'capacitor://localhost/',
   'capacitor://user@localhost',
   'capacitor://localhost:080',
+  'capacitor://localhost:65536',
+  'capacitor://',
+  'app://.',
+  'app://a..b',
+  'app://a?b',
+  'app://a%62',
+  'app://[0:0:0:0:0:0:0:1]',
+  'https://.app.test',
+  'https://a..test',
+  'https://bücher.example',
   'https:app.test',
   '',
 ]) {
@@ -379,6 +405,14 @@ for (const value of [
   'https://a*.app.test',
   'https://app.test*',
   'https://*.0.0.1',
+  'https://*.test.:8443',
+  'https://*..app.test',
+  'https://*.app.test:443',
+  'https://user@*.app.test',
+  'https://*.app.test@a.b',
+  'https://*.app.test?x',
+  'https://*.[::1].test',
+  '*://a.app.test',
 ]) {
   test(`refuses ${value} as an origin and says what to write`, () => {
     assert.match(

@@ -93,12 +93,8 @@ export interface GateMethods {
 }
 
 export function createGateMethods({ early, decide, replies, clock }: GateParts): GateMethods {
-  function checkRequest(
-    given: GateRequest | FetchRequest,
-    request: GateRequest,
-    access: Access<unknown>,
-  ): MaybePromise<RequestRecord> {
-    const refused = refuseForm(given, request);
+  function checkRequest(request: GateRequest, access: Access<unknown>): MaybePromise<RequestRecord> {
+    const refused = refuseForm(request);
     if (refused !== undefined) return turnAway({}, refused);
     if (access.credentials === 'ignored') return {};
 
@@ -119,7 +115,7 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
     }
 
     const record = await attempt(
-      () => checkRequest(given, request, access),
+      () => checkRequest(request, access),
       (error) => turnAway({}, error),
     );
     const isAdmitted = record.reason === undefined && record.reply === undefined;

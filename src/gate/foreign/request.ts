@@ -32,9 +32,10 @@ const NO_RAW_HEADERS =
 export function requestOf(request: GateRequest | FetchRequest): GateRequest | Refused {
   if (!isOfNode(request)) return requestOfFetch(request);
 
-  // Some serverless adapters leave `rawHeaders` empty: every field would be overlooked.
-  const { rawHeaders, headers = {} } = request;
-  if (rawHeaders.length === 0 && Object.keys(headers).length > 0) throw new TypeError(NO_RAW_HEADERS);
+  // Some serverless adapters leave `rawHeaders` empty: every field would be overlooked. Node makes `headers`
+  // when it is read.
+  if (request.rawHeaders.length > 0) return request;
+  if (Object.keys(Object(request.headers)).length > 0) throw new TypeError(NO_RAW_HEADERS);
   return request;
 }
 
@@ -42,7 +43,7 @@ const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =
   Array.isArray(Object(request).rawHeaders);
 
 /** An http(s) URL as some servers build it from Host and target, not normalized. */
-const URL_AS_SENT = /^https?:\/\/([^/?]*)([^#]*)/i;
+const URL_AS_SENT = /^https?:\/\/([^/?]*)(.*)/i;
 
 /** Ignores the scheme. */
 function requestOfFetch(request: FetchRequest): GateRequest | Refused {
@@ -52,40 +53,60 @@ function requestOfFetch(request: FetchRequest): GateRequest | Refused {
 
   // Read as text: for `new URL`, a backslash or `#` ends the authority, and white space is nothing.
   const [, authority = '', target = ''] = URL_AS_SENT.exec(url) ?? [];
-  const host = ['Host', authority];
-  const refused = readHost(host);
-  if (refused instanceof Refused) return refused;
+  const fields = fieldsOf(headers);
+  const refused = refuseUrl(url, authority, fields.get('host'));
+  if (refused !== undefined) return refused;
 
-  // RFC 9112 §3.2: in no request target.
-  if (/[\\\s]/.test(url)) return refuse('target-refused');
-  return { method, url: target || '/', rawHeaders: [...host, ...fieldsOf(headers)] };
+  fields.set('host', [authority]);
+  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields) };
 }
 
-/**
- * Fetch joins repeated fields with commas. Deno's iterator drops an empty first value, `get` does not; so it
- * also tells of a field that is empty.
- */
-function fieldsOf(headers: FetchRequest['headers']) {
-  const fields = new Map<string, string>();
-  for (const [name, value] of headers) fields.set(name.toLowerCase(), value);
-  fields.delete('host');
-  const { get } = Object(headers);
-  if (typeof get !== 'function') return [...fields].flat();
+function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {
+  // RFC 9112 §3.2: Bun makes the URL of the first of two Host fields.
+  const isRepeated = hosts.join().includes(',');
+  const host = isRepeated || readHost(['host', authority]);
+  if (typeof host !== 'string') return refuse('host-refused');
 
-  const names = new Set([...fields.keys(), 'authorization', 'dpop']);
-  return [...names].flatMap((name) => {
-    const value: unknown = Reflect.apply(get, headers, [name]);
-    return typeof value === 'string' ? [name, value] : [];
-  });
+  // RFC 9112 §3.2: in no request target. Stricter: nor in a query, where `new URL` keeps a backslash.
+  return /[\\\s]/.test(url) ? refuse('target-refused') : undefined;
+}
+
+const ALWAYS_READ = ['authorization', 'dpop'];
+
+/** Names in lower case → values. In Headers, a name has one value, which joins all with commas. */
+function fieldsOf(headers: FetchRequest['headers']) {
+  const fields = new Map<string, string[]>(ALWAYS_READ.map((name) => [name, []]));
+  for (const [field, value] of headers) {
+    const name = field.toLowerCase();
+    const earlier = fields.get(name) ?? [];
+    fields.set(name, [...earlier, value]);
+  }
+
+  const { get } = Object(headers);
+  if (typeof get !== 'function') return fields;
+
+  for (const [name, shown] of fields) {
+    // Deno's iterator drops an empty first value, `get` does not.
+    const joined: unknown = Reflect.apply(get, headers, [name]);
+    if (shown.length < 2 && typeof joined === 'string') fields.set(name, [joined]);
+  }
+  return fields;
+}
+
+function rawHeadersOf(fields: ReadonlyMap<string, readonly string[]>) {
+  const rawHeaders: string[] = [];
+  for (const [name, values] of fields) {
+    for (const value of values) rawHeaders.push(name, value);
+  }
+  return rawHeaders;
 }
 
 /** Node's default limit. */
 const NODE_MAX_FIELDS = 1_000;
 
 /** What this side and the server could read differently. */
-export function refuseForm(given: GateRequest | FetchRequest, request: GateRequest) {
-  const { url = '', originalUrl = url } = given;
-  const { rawHeaders } = request;
+export function refuseForm(request: GateRequest) {
+  const { url = '', originalUrl = url, rawHeaders } = request;
   // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');

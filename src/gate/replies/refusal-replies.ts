@@ -1,5 +1,6 @@
 // The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
 // that reveals nothing.
+import { describeBug } from '../../verify/base/events.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 import type { Found, Refusal } from '../../verify/base/refusal.ts';
@@ -63,8 +64,10 @@ export function createReplies(
     if (reply !== undefined) return { ...record, reply };
 
     if (refusal === undefined) {
+      // First: the frames of an error are told only before its stack is read.
+      const bug = describeBug(record.error);
       void report(record.error);
-      return { ...record, reply: BUG_REPLY };
+      return { ...record, reply: BUG_REPLY, bug };
     }
 
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');

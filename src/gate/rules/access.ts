@@ -1,6 +1,7 @@
 // Access: who may use a route. Promises: admits only a Caller made by the sender check, or no caller where
 // the route allows it. Does not read credentials: gate/decide.ts does.
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { hideConstructor } from '../../verify/base/sealed.ts';
 import { isGenuine, type Caller } from '../../verify/caller.ts';
 import { isGuard, type Guard } from './guards.ts';
 
@@ -30,6 +31,8 @@ class MadeAccess<Admitted> {
     return #isGenuine in Object(access);
   }
 }
+
+hideConstructor(MadeAccess);
 
 /** Who may pass. `Admitted` is the handler's `caller`. Made in this file alone. */
 export interface Access<Admitted> extends MadeAccess<Admitted> {}

@@ -1,9 +1,10 @@
 // Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
 // and value; never converts, never looks for substrings.
 import { isPromise } from '../../verify/base/clock.ts';
-import { isListOf } from '../../verify/base/encoding.ts';
+import { isListOf, isPresent } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
 
 class MadeGuard {
@@ -23,6 +24,8 @@ class MadeGuard {
     return #isGenuine in Object(guard);
   }
 }
+
+hideConstructor(MadeGuard);
 
 /** A demand on a token, for `needs`. Made by the functions of this package alone. */
 export interface Guard extends MadeGuard {}
@@ -63,8 +66,7 @@ export function anyScope(...scopes: OneOrMore): Guard {
 export function claimEquals(claim: string, expected: string | number | boolean): Guard {
   const name = `claim ${claim} equals ${expected}`;
   const description = `the claim ${claim} is missing or has another value`;
-  const isDemand = (expected ?? undefined) !== undefined;
-  return claimGuard(name, description, isDemand, (caller) => caller.claim(claim) === expected);
+  return claimGuard(name, description, isComparable(expected), (caller) => caller.claim(claim) === expected);
 }
 
 /**
@@ -78,7 +80,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
   // `every` would skip holes in `wanted`.
-  const isDemand = wanted.length > 0 && [...wanted].every(Boolean);
+  const isDemand = wanted.length > 0 && [...wanted].every((one) => one && isComparable(one));
   return claimGuard(name, description, isDemand, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;
@@ -97,6 +99,9 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   const passes = (caller: Caller) => requireBoolean(check((name) => caller.claim(name)));
   return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
 }
+
+/** No claim equals an object or a promise: it would refuse everybody. */
+const isComparable = (value: unknown) => isPresent(value) && Object(value) !== value;
 
 /** A promise would refuse everybody. */
 function requireBoolean(verdict: unknown) {

@@ -1,6 +1,6 @@
 // What a handler has returned → the reply to send. Promises: only what is meant as JSON is sent as JSON.
 import { jsonReply, NO_CONTENT, type Reply } from '../../gate/replies/reply.ts';
-import { isError, isJsonObject } from '../../verify/base/encoding.ts';
+import { isError, isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
 /** A handler may throw only one made by `fail`. */
@@ -68,8 +68,5 @@ function isSerializable(body: unknown) {
   const isSource = [then, pipe].some((member) => typeof member === 'function');
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 
-  // In any realm, Object.prototype has no prototype.
-  const prototype: unknown = Object.getPrototypeOf(body);
-  const isPlain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return isPlain || Object.keys(body).length > 0;
+  return isPlain(body) || Object.keys(body).length > 0;
 }

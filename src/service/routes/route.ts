@@ -2,6 +2,7 @@
 // types of a handler's request follow from its route; a wrong route or rule throws. Does not run
 // handlers: the pipeline does.
 import type { HandlerRequest } from './handler-request.ts';
+import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { isAccess, type Access } from '../../gate/rules/access.ts';
 import { parsePrefix } from './pattern.ts';
@@ -70,6 +71,8 @@ class MadeRoute implements RouteParts {
   }
 }
 
+hideConstructor(MadeRoute);
+
 /** Made by `get`, `post`, `put`, `patch` or `del`. */
 export interface Route extends MadeRoute {}
 
@@ -95,6 +98,8 @@ class MadeRule {
     return #isGenuine in Object(rule);
   }
 }
+
+hideConstructor(MadeRule);
 
 /** Made by `under`. */
 export interface PrefixRule extends MadeRule {}

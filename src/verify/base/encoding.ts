@@ -1,6 +1,8 @@
 // Strict readers of base64url, UTF-8 and JSON. Promises: refuses base64url that is not canonical, and
 // invalid UTF-8.
 
+import { types } from 'node:util';
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** Errors are recognized by name and code, never by class: test runners load several realms. */
@@ -20,9 +22,15 @@ export function undefinedOn<Result>(expected: string, action: () => Result) {
 export const isBytes = (value: unknown): value is Uint8Array =>
   ArrayBuffer.isView(value) && Reflect.get(value, Symbol.toStringTag) === 'Uint8Array';
 
-/** Of any realm. */
+/** A plain object of any realm: the prototype of `Object.prototype` is `null`. */
+export function isPlain(value: object) {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Of any realm; in this one, also what only inherits from `Error`. */
 export const isError = (value: unknown): value is Error =>
-  Object.prototype.toString.call(value) === '[object Error]';
+  types.isNativeError(value) || value instanceof Error;
 
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2). */
 export function decodeBase64url(text: string): Buffer | undefined {

@@ -130,14 +130,13 @@ export class UsageError extends TypeError {
 export function describeBug(error: unknown): Fields {
   try {
     const given = Object(error);
-    if (!isError(given) && !('stack' in given)) {
-      return { reason: 'bug', error: printable(typeof error) };
-    }
+    const sites = callSitesOf(given);
+    if (!isError(given) && sites.length === 0) return { reason: 'bug', error: printable(typeof error) };
 
     const sentence = UsageError.sentenceOf(given);
     const shown = sentence === undefined ? {} : { sentence };
-    const [name = 'Error'] = /^\w+$/.exec(String(given.name)) ?? [];
-    return { reason: 'bug', error: printable(name), ...shown, frames: framesOf(given) };
+    const [name = 'Error'] = /^\w+$/.exec(String(given.name ?? 'Error')) ?? [];
+    return { reason: 'bug', error: printable(name), ...shown, frames: framesOf(sites) };
   } catch {
     // Its getters may throw.
     return { reason: 'bug' };
@@ -148,17 +147,20 @@ export function describeBug(error: unknown): Fields {
 const FRAME = /^(?:(?:file:\/\/|\/|[A-Za-z]:\\).*\.[cm]?[jt]sx?|node:[a-z\d_/-]+):\d+:\d+$/;
 
 /** Without names of functions, which may be made from data. Cuts long paths at the front. */
-function framesOf(error: object) {
-  return callSitesOf(error)
+function framesOf(sites: readonly NodeJS.CallSite[]) {
+  return sites
     .map(frameOf)
     .filter((frame) => FRAME.test(frame))
     .slice(0, MAX_FRAMES)
     .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));
 }
 
+/** There, a formatter that throws ends the process or loses the stack. */
+const KEEPS_UNREAD = !('Bun' in globalThis || 'Deno' in globalThis);
+
 /**
  * Where V8 itself saw the error, told only to the first reader of `stack`. Its text is no source: code may
- * have joined anything to it.
+ * have joined anything to it. Empty if that cannot be known.
  */
 function callSitesOf(error: object): readonly NodeJS.CallSite[] {
   const usual = Reflect.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
@@ -166,19 +168,21 @@ function callSitesOf(error: object): readonly NodeJS.CallSite[] {
 
   function prepareStackTrace(target: Error, found: NodeJS.CallSite[]): unknown {
     if (target === error) sites = found;
+    // After a throw, the stack counts as unread: the next reader gets it in the usual format.
+    if (KEEPS_UNREAD) throw target;
     if (typeof usual?.value === 'function') return Reflect.apply(usual.value, Error, [target, found]);
 
-    const lines = found.map((site) => `    at ${originOf(site) ?? site}`);
-    return [`${target}`, ...lines].join('\n');
+    return [target, ...found].join('\n    at ');
   }
 
-  Object.defineProperty(Error, 'prepareStackTrace', { value: prepareStackTrace, configurable: true });
+  Reflect.defineProperty(Error, 'prepareStackTrace', { value: prepareStackTrace, configurable: true });
   try {
     Reflect.get(error, 'stack');
-  } finally {
-    Reflect.deleteProperty(Error, 'prepareStackTrace');
-    if (usual !== undefined) Object.defineProperty(Error, 'prepareStackTrace', usual);
+  } catch {
+    // Also a getter of the error may throw.
   }
+  Reflect.deleteProperty(Error, 'prepareStackTrace');
+  if (usual !== undefined) Reflect.defineProperty(Error, 'prepareStackTrace', usual);
   return sites;
 }
 

@@ -1,6 +1,7 @@
 // A part: what code hands over besides plain values, made by the function of a path of its own. Promises: it shows
 // nothing of what it was made of, cannot be forged, and serves one gate or service unless it is shared.
 import type { Rule } from './option.ts';
+import { hideConstructor } from './sealed.ts';
 
 /** Made by one of the functions that the options name. `Name` is the option that it is for. */
 export class Part<Name extends string, Content> {
@@ -43,5 +44,4 @@ export class Part<Name extends string, Content> {
   }
 }
 
-// Otherwise a part would lead to `make`.
-Object.defineProperty(Part.prototype, 'constructor', { value: Object });
+hideConstructor(Part);

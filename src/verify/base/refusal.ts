@@ -138,17 +138,8 @@ export interface Refusal {
   readonly issues?: readonly object[];
 }
 
-/** What this side expected, for the log at `debug`. Never what came. */
-export interface Expected {
-  readonly expectedAudience?: readonly string[];
-  readonly expectedIssuer?: readonly string[];
-  readonly expectedHtu?: readonly string[];
-  readonly knownKeys?: number;
-}
-
 /** What verification has found out by the time it ends. */
 export interface Found {
-  readonly expected?: Expected;
   readonly kid?: string | undefined;
   readonly issuerName?: string | undefined;
   /** For the response (RFC 9449 §9). */

@@ -21,9 +21,12 @@ export function sealing<Content, Name extends string>() {
     }
   }
 
-  // Otherwise `new (box.constructor)(content)` would seal.
-  Object.defineProperty(Box.prototype, 'constructor', { value: Object });
-
+  hideConstructor(Box);
   const seal = (content: Content): Sealed<Content, Name> => new Box(content);
   return { seal, unseal: Box.unseal };
+}
+
+/** Otherwise `new (box.constructor)(content)` would make another. */
+export function hideConstructor({ prototype }: { readonly prototype: object }) {
+  Object.defineProperty(prototype, 'constructor', { value: Object });
 }

@@ -55,7 +55,7 @@ export function createProofVerifier(options: ProofOptions) {
     // RFC 9449 §4.3(9)
     const uri = requestUri(facts, options);
     if (uri instanceof Refused) return uri;
-    if (!isSameUri(htu, uri)) return refuseUri(uri);
+    if (!isSameUri(htu, uri)) return refuse('proof-htu');
 
     // RFC 9449 §4.3(11)
     if (iat < nowSeconds - dpopIatOffsetSeconds) return refuse('proof-too-old');
@@ -102,8 +102,6 @@ export function createProofVerifier(options: ProofOptions) {
     return { thumbprint, jti, expiresAtSeconds: iat + dpopIatOffsetSeconds, freshNonce };
   };
 }
-
-const refuseUri = (uri = '') => refuse('proof-htu').with({ expected: { expectedHtu: [uri] } });
 
 type ProofHeader = Exclude<ReturnType<typeof checkProofHeader>, Refused>;
 

@@ -62,9 +62,7 @@ export function createKeySet(
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
-    if (awaited === undefined) {
-      return refusal(key, kid, hasKeys).with({ issuerName, expected: { knownKeys: keys.length } });
-    }
+    if (awaited === undefined) return refusal(key, kid, hasKeys).with({ issuerName });
 
     if (waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 

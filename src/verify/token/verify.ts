@@ -64,7 +64,7 @@ export function createTokenVerifier(
     const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
-    if (issuer === undefined) return refuse('issuer-mismatch').with(expectedOf(issuers));
+    if (issuer === undefined) return refuse('issuer-mismatch');
 
     const { kid, alg } = header;
     return andThen(issuer.keys.find(kid, alg), (key) => {
@@ -75,9 +75,7 @@ export function createTokenVerifier(
       if (signed === undefined) return refuse('signature-mismatch').with(found);
 
       const reason = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
-      if (reason !== undefined) {
-        return refuse(reason).with({ ...found, ...expectedOf([issuer], reason) });
-      }
+      if (reason !== undefined) return refuse(reason).with(found);
 
       count?.('token', 'verified');
       const claims = deepFreeze(payloadOf(signed));
@@ -107,16 +105,6 @@ export function createTokenVerifier(
       return verifyUncached(token, digest);
     });
   };
-}
-
-/** For the log of a refusal by comparison. */
-function expectedOf(issuers: readonly Issuer[], reason = 'issuer-mismatch'): Found {
-  if (reason === 'audience-mismatch') {
-    return { expected: { expectedAudience: issuers.flatMap((each) => each.audience) } };
-  }
-  return reason === 'issuer-mismatch'
-    ? { expected: { expectedIssuer: issuers.map((each) => each.issuer) } }
-    : {};
 }
 
 /** Requests with the same token share its claims. */

@@ -1,9 +1,10 @@
 /* Packs the package, lets publint, attw and `npm publish --dry-run` look for faults, and puts it to use in a
    project of its own: on every line of Node it is imported and required, and the tests of test/example run;
-   each TypeScript compiles them.
+   each TypeScript compiles them; each bundler makes one file of it.
 
-   Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; its use on Node 20.12 to 26 and by
-   TypeScript 5.4 to 7, with `@types/node` 20 and 26.
+   Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; its use on Node 20.12 to 26, by TypeScript
+   5.4 to 7, with `@types/node` 20 and 26, and in one file of esbuild, Rolldown or Bun
+   (`npm run evidence package bundles` for that alone).
    Takes: 1 min.
    Needs: packages. */
 import assert from 'node:assert/strict';
@@ -21,6 +22,7 @@ import {
   ROOT,
   straysOf,
 } from '../../support/packed.ts';
+import { useInOneFile } from './bundles.ts';
 
 const TOOLS = fileURLToPath(new URL('../node_modules/', import.meta.url));
 
@@ -140,13 +142,8 @@ function installNewestTypes(): void {
   symlinkSync(join(TOOLS, 'node-types26'), join(types, 'node'));
 }
 
-try {
-  const packed = packInto(directory);
-  assert.deepEqual(straysOf(packed), []);
-  console.log(`${packed.filename}: ${packed.files.length} files, none but those of the package`);
-  lint(join(directory, packed.filename));
-
-  installInto(directory, packed);
+/** Compiles and runs the example, and uses that must not compile. */
+function useExample(): void {
   addExample(directory);
   compile(directory, join(ROOT, 'node_modules/typescript'));
   // Its own compiler settings, which older compilers do not know.
@@ -166,6 +163,18 @@ try {
   for (const name of COMPILERS) useWithCompiler(name);
   installNewestTypes();
   for (const name of NEW_COMPILERS) useWithCompiler(name);
+}
+
+try {
+  const packed = packInto(directory);
+  assert.deepEqual(straysOf(packed), []);
+  console.log(`${packed.filename}: ${packed.files.length} files, none but those of the package`);
+  // `npm run evidence package bundles` runs the bundlers alone.
+  const isWhole = process.argv[2] !== 'bundles';
+  if (isWhole) lint(join(directory, packed.filename));
+  installInto(directory, packed);
+  await useInOneFile(directory, TOOLS);
+  if (isWhole) useExample();
 } finally {
   rmSync(directory, { recursive: true });
 }

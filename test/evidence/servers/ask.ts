@@ -1,10 +1,13 @@
 /* What each server is asked, and what it answers when the gate stands in front of it. */
 import { createHmac } from 'node:crypto';
-import { request, type IncomingMessage } from 'node:http';
+import { request, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { createProofKey, type TestIssuer } from '../../../src/testing.ts';
 
 export const NONCE_SECRET = 'n'.repeat(32);
+
+/** An issuer that the gates trust, whose keys cannot be had. */
+export const DOWN = { name: 'down', domain: 'down.test' };
 
 /** `challenge` is the scheme whose challenge has the error, or else the first scheme. */
 type Answer = readonly [status: number, isGreeted: boolean, challenge: string | null, hasNonce: boolean];
@@ -19,6 +22,9 @@ const EXPECTED: Readonly<Record<string, Answer>> = {
   'a proof with a nonce that is about to end': [200, true, null, true],
   'a proof for another path': [401, false, 'DPoP', false],
   'a dot segment': [400, false, 'Bearer', false],
+  'a token whose keys cannot be had': [503, false, null, false],
+  'a post with the scope to read': [403, false, 'Bearer', false],
+  'a post with the scope to write': [200, true, null, false],
 };
 
 /** The answers to a dot segment, by what the server does with it before the gate. */
@@ -32,19 +38,24 @@ export interface Target {
   /** As the client sees it. */
   readonly publicUrl: string;
   readonly path: string;
+  /** With its question mark, if the server needs one. */
+  readonly query?: string;
+  /** Whether posts need the scope to write. */
+  readonly hasPosts?: boolean | undefined;
   /** One of `DOTS`, if the gate does not see dot segments. */
   readonly dots?: string | undefined;
   /** Sent with every request. */
   readonly fields?: Fields;
 }
 
-type Fields = Readonly<Record<string, string>>;
+type Fields = Readonly<Record<string, string | readonly string[]>>;
 
 /** Sends the path as it is written; `fetch` would resolve it. The response may be an upgrade. */
-export function send(url: string, path: string, headers: Fields): Promise<IncomingMessage> {
+export function send(url: string, path: string, fields: Fields, method = 'GET'): Promise<IncomingMessage> {
   const { hostname, port } = new URL(url);
+  const headers = fields as OutgoingHttpHeaders;
   return new Promise((resolve, reject) => {
-    const asked = request({ hostname, port, path, headers }, resolve).once('error', reject);
+    const asked = request({ hostname, port, path, headers, method }, resolve).once('error', reject);
     asked.once('upgrade', (response, socket) => resolve(response.once('close', () => socket.destroy())));
     asked.end();
   });
@@ -54,11 +65,12 @@ export function send(url: string, path: string, headers: Fields): Promise<Incomi
 async function isGreeting(response: IncomingMessage): Promise<boolean> {
   if (response.statusCode === 101) return response.destroy().destroyed;
 
-  return (await response.setEncoding('utf8').toArray()).join('').includes('test-user');
+  const text = (await response.setEncoding('utf8').toArray()).join('');
+  return /test-user|"sid"/.test(text);
 }
 
 /** The nonce of the previous minute. It is still accepted, and the response offers the next one. */
-function lastNonce(): string {
+export function lastNonce(): string {
   const minute = `gatehouse DPoP nonce ${Math.floor(Date.now() / 60_000 - 1)}`;
   return createHmac('sha256', NONCE_SECRET).update(minute).digest('base64url');
 }
@@ -78,8 +90,9 @@ export async function problemsOf(target: Target, issuer: TestIssuer): Promise<re
 
   const problems: string[] = [];
 
-  async function expect(what: string, headers: Fields, path = target.path) {
-    const response = await send(target.url, path, { ...target.fields, ...headers });
+  async function expect(what: string, headers: Fields, path = target.path, method = 'GET') {
+    const { url, query = '', fields } = target;
+    const response = await send(url, path + query, { ...fields, ...headers }, method);
     const isGreeted = await isGreeting(response);
     const fresh = response.headers['dpop-nonce'];
     nonce = String(fresh ?? nonce);
@@ -88,7 +101,8 @@ export async function problemsOf(target: Target, issuer: TestIssuer): Promise<re
     const used = challenge?.includes(`${scheme} `) ? scheme : null;
     const answer: Answer = [Math.max(200, response.statusCode ?? 0), isGreeted, used, fresh !== undefined];
     const expected = (what === 'a dot segment' ? DOTS[target.dots ?? ''] : undefined) ?? EXPECTED[what];
-    if (isDeepStrictEqual(answer, expected)) return;
+    const isComplete = response.statusCode !== 503 || response.headers['retry-after'] !== undefined;
+    if (isDeepStrictEqual(answer, expected) && isComplete) return;
 
     problems.push(`${what}: ${JSON.stringify(answer)}`);
   }
@@ -96,6 +110,19 @@ export async function problemsOf(target: Target, issuer: TestIssuer): Promise<re
   await expect('no token', {});
   await expect('a token without the scope', issuer.bearer());
   await expect('a good token', good);
+  await expect('a token whose keys cannot be had', issuer.bearer({ iss: `https://${DOWN.domain}/` }));
+  const { authorization } = good;
+  const { fields, query = '' } = target;
+  const twice = await send(target.url, target.path + query, {
+    ...fields,
+    authorization: [authorization, authorization],
+  });
+  if ((await isGreeting(twice)) || Number(twice.statusCode) < 400) problems.push('two tokens pass');
+  if (target.hasPosts) {
+    await expect('a post with the scope to read', good, target.path, 'POST');
+    const writer = issuer.bearer({ scope: 'write:orders' });
+    await expect('a post with the scope to write', writer, target.path, 'POST');
+  }
   await expect('a proof without a nonce', prove());
   const proven = prove();
   await expect('a proof', proven);

@@ -57,7 +57,7 @@ export async function startNext(
   mkdirSync(join(app, 'app/api/orders'), { recursive: true });
   const [gate = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
   const settings = `JSON.parse(process.env.GATE_SETTINGS ?? ''), {
-    fetchKeys: async () => (await fetch(process.env.KEYS_URL ?? '')).json(),
+    fetchKeys: async (_issuer, name) => (await fetch(process.env.KEYS_URL + '/' + name)).json(),
   }`;
   const files = {
     'package.json': '{"private":true}',

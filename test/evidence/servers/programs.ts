@@ -1,25 +1,34 @@
 /* Whole programs made of the lines of the pages, one for each server: what stands around the lines, what runs them, and how
    they differ in what they answer. */
 import { samplesUnder } from '../../docs/pages.ts';
+import { LAMBDA } from './lambda.ts';
+import { NEST } from './nest.ts';
+import { ROUTERS } from './routers.ts';
 
 export const PAGE = 'docs/in-front-of-your-server.md';
 
 export interface Server {
   /** The heading above its lines in the page. */
   readonly heading: string;
+  /** A heading whose first sample comes before these lines. */
+  readonly also?: string;
   readonly before: string;
   /** Its last statement listens. Unless that prints the port, `server` is what listens. */
   readonly after?: string;
   /** The programs of `node_modules/.bin`, or Node 20, 22 and so on. */
-  readonly runtime?: 'bun' | 'deno' | 'node22';
+  readonly runtime?: 'bun' | 'deno' | 'node22' | 'node24';
   readonly path?: string;
   /**
    * What the server does with dot segments before the gate sees them: it resolves them, so that it routes
    * what the gate judges, or it finds no route.
    */
   readonly dots?: 'resolved' | 'not found';
+  /** Whether posts need the scope to write. */
+  readonly hasPosts?: boolean;
+  /** Packages of the program's own: the name by which it imports each, and the one in `package.json`. */
+  readonly modules?: Readonly<Record<string, string>>;
   /** Replaced in the lines. */
-  readonly replaced?: readonly [was: string, is: string];
+  readonly replaced?: readonly (readonly [was: string, is: string])[];
 }
 
 const EXPRESS_AFTER = `
@@ -84,24 +93,9 @@ const outer = new Koa();
 outer.use(mount('/mounted', app));
 const server = createServer(outer.callback()).listen(port, '127.0.0.1');`,
   },
-  'nest12-express': {
-    ...MOUNTED,
-    runtime: 'node22',
-    dots: 'not found',
-    heading: 'NestJS',
-    before: `
-import 'reflect-metadata';
-import { Controller, Get, Module, Req, UseGuards, type CanActivate } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';`,
-    after: `
-@Module({ controllers: [OrdersController] })
-class AppModule {}
-
-const nest = await NestFactory.create(AppModule, { logger: false });
-nest.setGlobalPrefix('mounted');
-await nest.listen(port, '127.0.0.1');
-const server: Server = nest.getHttpServer();`,
-  },
+  ...NEST,
+  ...LAMBDA,
+  ...ROUTERS,
   'hono-node': {
     heading: 'Hono on Node',
     before: `
@@ -115,8 +109,9 @@ const server = createServer(getRequestListener(app.fetch)).listen(port, '127.0.0
     before: `import { Hono } from 'hono';`,
     dots: 'resolved',
     after: `${HONO_ROUTE}
-const server = createServer(async ({ url, headers }, response) => {
-  const given = Object.entries(headers).map(([name, value]) => [name, String(value)] as [string, string]);
+const server = createServer(async ({ url, headers, headersDistinct }, response) => {
+  const given = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value) => [name, value] as [string, string]));
   const { status, body, headers: fields } = await app.request('http://' + headers.host + url, { headers: given });
   response.setHeaders(fields).writeHead(status).end(await new Response(body).text());
 }).listen(port, '127.0.0.1');`,
@@ -127,7 +122,7 @@ const server = createServer(async ({ url, headers }, response) => {
     dots: 'resolved',
     heading: 'Hono on Bun, Deno and others',
     before: `import { Hono } from 'hono';`,
-    replaced: ['}>();', `}>().basePath('/mounted');`],
+    replaced: [['}>();', `}>().basePath('/mounted');`]],
     after: `${HONO_ROUTE}${ON_BUN}`,
   },
   'hono-deno': {
@@ -194,7 +189,7 @@ ${own}
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createGate, needs, scope, type Access } from 'gatehouse-http';
+import { authenticated, createGate, needs, scope, type Access } from 'gatehouse-http';
 ${lines.includes('import type { Caller }') ? '' : "import type { Caller } from 'gatehouse-http';"}
 declare const Bun: { serve(options: object): { port: number; stop(): void } };
 declare const Deno: { serve(options: object, handler: unknown): { addr: AddressInfo; shutdown(): void } };
@@ -211,7 +206,10 @@ export type { Access, Caller, Server };
 `;
 }
 
-export function programOfServer({ heading, before, after = '', replaced: [was, is] = ['', ''] }: Server) {
-  const [lines = ''] = samplesUnder(PAGE, heading, 'ts');
-  return programOf(lines.replace(was, is), before, after);
+export function programOfServer(server: Server) {
+  const { heading, also, before, after = '', replaced = [] } = server;
+  const [first = ''] = also === undefined ? [] : samplesUnder(PAGE, also, 'ts');
+  const lines = first + samplesUnder(PAGE, heading, 'ts').join('');
+  const changed = replaced.reduce((text, [was, is]) => text.replace(was, is), lines);
+  return programOf(changed, before, after);
 }

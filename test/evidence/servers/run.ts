@@ -1,23 +1,28 @@
 /* Puts the gate in front of real servers, each with exactly the lines of docs/in-front-of-your-server.md and
    docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
-   one, one bound to a key with its proof, once and again, and a path with a dot segment. Streams end with their
-   tokens. Words such as `koa3` choose some; `fast` is all but Next.js.
+   one, one whose keys cannot be had, one bound to a key with its proof, once and again, two tokens, and a path
+   with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Some are sent raw
+   bytes: hosts and targets that no usual client sends. Streams end with their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
 
    Shows: the lines of docs/in-front-of-your-server.md and docs/streams.md at work: the gate in front of real servers
-   on Node, Bun and Deno, from `node:http` to Next.js, and streams that end when their tokens do
-   (`npm run evidence servers fast` leaves out Next.js).
+   on Node, Bun and Deno, from `node:http` to Next.js and AWS Lambda, in routers, tRPC, GraphQL and Socket.IO, also
+   for hostile hosts, targets and fields as raw bytes, and streams that end when their tokens do (`npm run evidence
+   servers fast` leaves out Next.js).
    Takes: 1 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';
 import { NEXT_APPS, PUBLIC_URL, startNext } from './next-app.ts';
 import { programOfServer, SERVERS } from './programs.ts';
-import { checkStream, programOfStream, STREAMS, UPGRADE } from './streams.ts';
+import { PUBLIC_ORIGIN, RAW_SERVERS, rawProblemsOf } from './raw.ts';
+import { checkStream, programOfStream, STREAMS } from './streams.ts';
 import { openWorkshop } from './workshop.ts';
 
 const words = process.argv.slice(2);
 
 const isAsked = (name: string) =>
-  words.length === 0 || words.includes(name) || (words.includes('fast') && !name.startsWith('next'));
+  words.length === 0 ||
+  words.some((word) => name === word || name.startsWith(`${word}-`)) ||
+  (words.includes('fast') && !name.startsWith('next'));
 
 const servers = Object.entries(SERVERS).filter(([name]) => isAsked(name));
 const streams = Object.entries(STREAMS).filter(([name]) => isAsked(name));
@@ -30,23 +35,40 @@ function report(name: string, problems: readonly string[]) {
 }
 
 try {
+  for (const [name, { modules = {} }] of servers) workshop.addFolder(name, modules);
+
   workshop.compile({
     ...Object.fromEntries(servers.map(([name, server]) => [name, programOfServer(server)])),
     ...Object.fromEntries(streams.map(([name, stream]) => [name, programOfStream(stream)])),
   });
 
-  for (const [name, { runtime, path = '/api/orders', dots }] of servers) {
-    const { url, stop } = await workshop.run(name, runtime);
-    const target = { url, publicUrl: url, path, dots };
-    report(name, await problemsOf(target, workshop.issuer).finally(stop));
+  for (const [name, { runtime, path = '/api/orders', dots, hasPosts }] of servers) {
+    const running = await workshop.run(name, runtime);
+    const target = { url: running.url, publicUrl: running.url, path, dots, hasPosts };
+    const problems = await problemsOf(target, workshop.issuer)
+      .catch((error) => [`it does not respond: ${error}`])
+      .finally(running.stop);
+    report(name, [...problems, ...(running.errors() === '' ? [] : ['it wrote to standard error'])]);
+  }
+
+  for (const [name, { runtime, path = '/api/orders' }] of servers) {
+    const server = RAW_SERVERS[name];
+    if (server === undefined) continue;
+
+    const { url, errors, stop } = await workshop.run(name, runtime, { publicUrl: PUBLIC_ORIGIN });
+    const problems = await rawProblemsOf(url, path, workshop.issuer, server).finally(stop);
+    const isQuiet = server.failsByItself || errors() === '';
+    report(`${name}, raw bytes`, [...problems, ...(isQuiet ? [] : ['it wrote to standard error'])]);
   }
 
   for (const [name, stream] of streams) {
     const running = await workshop.run(name, stream.runtime);
     const { url, stop } = running;
-    const target = { url, publicUrl: url, path: '/api/orders', fields: UPGRADE };
+    const problems: string[] = [];
     try {
-      const problems = stream.isWebSocket ? await problemsOf(target, workshop.issuer) : [];
+      for (const asked of stream.handshakes ?? []) {
+        problems.push(...(await problemsOf({ url, publicUrl: url, ...asked }, workshop.issuer)));
+      }
       await checkStream(running, workshop.issuer, stream);
       report(name, problems);
     } finally {

@@ -6,10 +6,11 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { addAbortSignal } from 'node:stream';
+import { io as openSocketIo, type Socket } from 'socket.io-client';
 import { WebSocket } from 'ws';
 import type { TestIssuer } from '../../../src/testing.ts';
 import { samplesUnder } from '../../docs/pages.ts';
-import { send } from './ask.ts';
+import { send, type Target } from './ask.ts';
 import { programOf } from './programs.ts';
 import type { Running } from './workshop.ts';
 
@@ -22,13 +23,25 @@ interface Stream {
   readonly after?: string;
   /** The lines make a handler for a framework, and no server. */
   readonly isHandler?: boolean;
-  readonly isWebSocket?: true;
+  /** What is asked before a connection opens. */
+  readonly handshakes?: readonly Omit<Target, 'url' | 'publicUrl'>[];
+  readonly check?: (running: Running, issuer: TestIssuer) => Promise<void>;
   readonly runtime?: 'bun' | 'deno';
 }
 
 const SERVER = `const server = createServer().listen(port, '127.0.0.1');`;
 const ON_NODE = 'Server-sent events on node:http';
 const FETCH = 'Server-sent events on Fetch servers';
+
+/** With these fields a request is one for a WebSocket. */
+const UPGRADE = {
+  connection: 'Upgrade',
+  upgrade: 'websocket',
+  'sec-websocket-version': '13',
+  'sec-websocket-key': Buffer.alloc(16, 'k').toString('base64'),
+};
+
+const HANDSHAKES = [{ path: '/api/orders', fields: UPGRADE }];
 
 export const STREAMS: Readonly<Record<string, Stream>> = {
   'events-node': { headings: [ON_NODE] },
@@ -86,11 +99,27 @@ const deno = Deno.serve({ port, hostname: '127.0.0.1', onListen() {} }, readOrde
 const server = { close: () => deno.shutdown() };
 console.log('listening ' + deno.addr.port);`,
   },
-  'upgrade-ws': { headings: ['WebSocket with ws'], before: SERVER, isWebSocket: true },
+  'upgrade-ws': {
+    headings: ['WebSocket with ws'],
+    before: SERVER,
+    handshakes: HANDSHAKES,
+    check: checkWebSockets,
+  },
   'upgrade-node': {
     headings: ['Upgrades with node:http alone', 'WebSocket with ws'],
     before: SERVER,
-    isWebSocket: true,
+    handshakes: HANDSHAKES,
+    check: checkWebSockets,
+  },
+  'socket.io': {
+    headings: ['Socket.IO', 'WebSocket with ws'],
+    before: SERVER,
+    after: `process.stdin.once('end', () => io.close());`,
+    handshakes: [
+      { path: '/socket.io/', query: '?EIO=4&transport=polling' },
+      { path: '/socket.io/', query: '?EIO=4&transport=websocket', fields: UPGRADE },
+    ],
+    check: checkSocketIo,
   },
 };
 
@@ -139,14 +168,6 @@ export function programOfStream({ headings, before = '', after = '', isHandler =
   const lines = [...left, refuse, ...own].join('');
   return programOf(isHandler ? asHandler(lines) : lines, `${COUNTED}\n${before}`, after, TOLD);
 }
-
-/** With these fields a request is one for a WebSocket. */
-export const UPGRADE = {
-  connection: 'Upgrade',
-  upgrade: 'websocket',
-  'sec-websocket-version': '13',
-  'sec-websocket-key': Buffer.alloc(16, 'k').toString('base64'),
-};
 
 const IN_A_CENTURY = 3_155_760_000;
 const MOST_MILLIS = 5_000;
@@ -231,9 +252,41 @@ async function checkWebSockets(running: Running, issuer: TestIssuer) {
   long.terminate();
 }
 
+/** By each transport: a message comes back, a connection ends with its token, and a refused client is told. */
+async function checkSocketIo(running: Running, issuer: TestIssuer) {
+  const signal = AbortSignal.timeout(MOST_MILLIS);
+
+  for (const transport of ['polling', 'websocket']) {
+    const open = (claims: object): Socket => {
+      const extraHeaders = issuer.bearer({ scope: 'read:orders', ...claims });
+      return openSocketIo(running.url, { transports: [transport], extraHeaders, reconnection: false });
+    };
+
+    const next = (socket: Socket, event: string) =>
+      new Promise<unknown>((resolve, reject) => {
+        socket.once(event, resolve);
+        signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      });
+
+    const long = open({ exp: nowSeconds() + IN_A_CENTURY });
+    const greeting = next(long, 'message');
+    long.emit('message', 'hello');
+    assert.equal(await greeting, 'test-user said hello');
+    const exp = soon();
+    await next(open({ exp }), 'disconnect');
+    assert.ok(nowSeconds() >= exp);
+    assert.equal(long.connected, true);
+    assert.equal(await tell(running, ''), '1 0');
+    long.disconnect();
+
+    await next(open({ scope: 'none' }), 'connect_error');
+    await untilFree(running);
+  }
+}
+
 /** Throws what is wrong. */
-export async function checkStream(running: Running, issuer: TestIssuer, { isWebSocket }: Stream) {
-  await (isWebSocket ? checkWebSockets : checkEvents)(running, issuer);
+export async function checkStream(running: Running, issuer: TestIssuer, { check = checkEvents }: Stream) {
+  await check(running, issuer);
   await untilFree(running);
   running.child.stdin.end();
   const [code] = await once(running.child, 'exit', { signal: AbortSignal.timeout(MOST_MILLIS) });

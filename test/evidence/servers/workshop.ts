@@ -2,7 +2,7 @@
    compiler checks and makes them, and each runs in a process of its own, whose gate trusts one test issuer. */
 import { spawn, spawnSync, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createTestIssuer } from '../../../src/testing.ts';
-import { NONCE_SECRET } from './ask.ts';
+import { DOWN, NONCE_SECRET } from './ask.ts';
 
 const HERE = fileURLToPath(new URL('./', import.meta.url));
 const ROOT = join(HERE, '../../..');
@@ -25,13 +25,16 @@ const FLAGS = [
 const RUNTIMES: Readonly<Record<string, readonly string[]>> = {
   node: [process.execPath],
   node22: [join(MODULES, 'node22/bin/node')],
+  node24: [join(MODULES, 'node24/bin/node')],
   bun: [join(MODULES, '.bin/bun'), 'run'],
   deno: [join(MODULES, '.bin/deno'), 'run', '--no-prompt', '--allow-net', '--allow-env', '--allow-read'],
 };
 
 export interface Running {
   readonly url: string;
-  readonly child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+  /** What it has written to standard error. */
+  readonly errors: () => string;
   /** Ends the process, in whatever state it is. */
   readonly stop: () => Promise<void>;
 }
@@ -39,7 +42,7 @@ export interface Running {
 export type Workshop = Awaited<ReturnType<typeof openWorkshop>>;
 
 /** The URL that the process says, once it listens. */
-async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, null>): Promise<string> {
+async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, Readable>): Promise<string> {
   for await (const line of createInterface(stdout)) {
     const [, port] = /^listening (\d+)$|^- Local: +http:.*:(\d+)$/.exec(line.trim())?.filter(Boolean) ?? [];
     if (port !== undefined) return `http://127.0.0.1:${port}`;
@@ -49,8 +52,8 @@ async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, null>
 
 export async function openWorkshop() {
   const issuer = createTestIssuer();
-  const keys = createServer(async (_request, response) => {
-    response.end(JSON.stringify(await issuer.options.fetchKeys()));
+  const keys = createServer(async ({ url }, response) => {
+    response.end(url === `/${DOWN.name}` ? '' : JSON.stringify(await issuer.options.fetchKeys()));
   }).listen(0, '127.0.0.1');
   await once(keys, 'listening');
 
@@ -68,11 +71,18 @@ export async function openWorkshop() {
         ...issuer.options,
         dpopMode: 'ALLOWED',
         dpopNonceSecret: NONCE_SECRET,
+        logLevel: 'silent',
+        issuers: { [DOWN.name]: { domain: DOWN.domain, audience: issuer.settings.audience } },
         ...settings,
       }),
     };
     const [program = '', ...words] = command;
-    const child = spawn(program, words, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const child = spawn(program, words, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
+    let errors = '';
+    child.stderr.on('data', (text: Buffer) => {
+      errors += String(text);
+      process.stderr.write(text);
+    });
 
     const stop = async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
@@ -81,7 +91,7 @@ export async function openWorkshop() {
     };
 
     try {
-      return { url: await urlSaid(child), child, stop };
+      return { url: await urlSaid(child), child, errors: () => errors, stop };
     } catch (error) {
       await stop();
       throw error;
@@ -92,10 +102,21 @@ export async function openWorkshop() {
     issuer,
     directory,
     start,
+    /**
+     * Makes a folder in which the packages of `modules` have the names that they have elsewhere. Packages look
+     * for each other by these names, so they are copied.
+     */
+    addFolder(name: string, modules: Readonly<Record<string, string>>) {
+      for (const [alias, from] of Object.entries(modules)) {
+        const to = join(directory, name, 'node_modules', alias);
+        cpSync(join(MODULES, from), to, { recursive: true });
+      }
+    },
     /** Writes programs by their names, and makes JavaScript of them; throws what the compiler says. */
     compile(programs: Readonly<Record<string, string>>) {
       const files = Object.entries(programs).map(([name, text]) => {
-        const file = join(directory, `${name}.mts`);
+        const file = join(directory, name, 'main.mts');
+        mkdirSync(join(directory, name), { recursive: true });
         writeFileSync(file, text);
         return file;
       });
@@ -109,7 +130,7 @@ export async function openWorkshop() {
       if (status !== 0) throw new Error(stdout);
     },
     run: (name: string, runtime = 'node', settings: object = {}) =>
-      start([...(RUNTIMES[runtime] ?? []), join(directory, `${name}.mjs`)], settings),
+      start([...(RUNTIMES[runtime] ?? []), join(directory, name, 'main.mjs')], settings),
     async close() {
       keys.close();
       keys.closeAllConnections();

@@ -1,16 +1,24 @@
 /* The gate in any server: Fetch Requests, a further access once the body is known, and connections that
    outlive a token. */
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import {
   anyScope,
   authenticated,
   claimCheck,
   createGate,
+  createService,
+  del,
   get,
   needs,
   open,
   optional,
+  patch,
+  post,
+  put,
   recentLogin,
   scope,
   under,
@@ -20,6 +28,7 @@ import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { captureLog } from '../../support/captured.ts';
 
 const issuer = createTestIssuer();
 const access = needs(scope('read:orders'));
@@ -145,6 +154,20 @@ test('the gate refuses repeated fields that Fetch has joined', async (t) => {
   assert.equal(refusal?.status, 401);
 });
 
+test('the gate refuses fields that an iterable of pairs repeats, instead of reading the last one [RFC 9110 §5.3]', async (t) => {
+  const gate = await openGate(t);
+  const { authorization } = issuer.bearer(READER);
+  const url = 'http://api.test/';
+  for (const first of ['Bearer x', authorization]) {
+    const headers = [
+      ['Authorization', first],
+      ['authorization', authorization],
+    ] as const;
+    const { refusal } = await gate.check({ method: 'GET', url, headers }, access);
+    assert.equal(refusal?.status, 400);
+  }
+});
+
 test('the gate throws for a Request that no client could have sent', async (t) => {
   const gate = await openGate(t);
   for (const request of [
@@ -195,7 +218,7 @@ for (const url of [
   });
 }
 
-test('a proof for one path does not pass at another, whatever a Host or target does to the URL of a Request [RFC 9449 §4.3(9)]', async (t) => {
+test('a proof for one path does not pass at another, whatever a Host or target does to the URL of a Request [E5, RFC 9449 §4.3(9)]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
   const key = createProofKey();
   const token = issuer.boundToken(key, READER);
@@ -203,12 +226,84 @@ test('a proof for one path does not pass at another, whatever a Host or target d
     'http://a\\api\\status?/api/admin',
     'http://a/api/status?/../api/admin',
     'http://a/api/status\\',
+    'http://a\\/api/status',
+    'http://a#/api/status',
   ]) {
     const dpop = createProof(key, { method: 'GET', url: 'https://api.test/api/status' }, token);
     const headers = Object.entries({ authorization: `DPoP ${token}`, dpop });
     const { refusal } = await gate.check({ method: 'GET', url, headers }, access);
-    assert.equal(refusal?.status, url.includes('\\') ? 400 : undefined, url);
+    assert.equal(refusal?.status, /[\\#]/.test(url) ? 400 : undefined, url);
   }
+});
+
+test('a proof does not cover the URL of a Request with a fragment, which some servers keep in the path [RFC 9112 §3.2]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  for (const [url, status] of [
+    ['http://a/api/status#7', 401],
+    ['http://a/api/status#', 401],
+    ['http://a/api/status?a=1#7', undefined],
+    ['http://a/api/status', undefined],
+  ] as const) {
+    const dpop = createProof(key, { method: 'GET', url: 'https://api.test/api/status' }, token);
+    const headers = Object.entries({ authorization: `DPoP ${token}`, dpop });
+    assert.equal((await gate.check({ method: 'GET', url, headers }, access)).refusal?.status, status, url);
+  }
+});
+
+test('the gate looks for dot segments in the URL of a Request, whatever else the object has', async (t) => {
+  const gate = await openGate(t);
+  const request = { method: 'GET', url: 'http://a/x/../y', originalUrl: '/y', headers: [] };
+  assert.equal((await gate.check(request as never, open)).refusal?.status, 400);
+});
+
+test('the gate refuses two Host fields of a Request, and ignores one [RFC 9112 §3.2]', async (t) => {
+  const gate = await openGate(t);
+  const { authorization } = issuer.bearer(READER);
+
+  const ask = async (...hosts: readonly string[]) => {
+    const headers = [
+      ...hosts.map((host) => ['Host', host] as const),
+      ['authorization', authorization] as const,
+    ];
+    return (await gate.check({ method: 'GET', url: 'http://a/orders', headers }, access)).refusal?.status;
+  };
+
+  for (const hosts of [['a, b'], ['a', 'b'], ['', 'a'], ['a', ''], [', a']]) {
+    assert.equal(await ask(...hosts), 400, hosts.join('|'));
+  }
+  for (const hosts of [[], ['b'], ['']]) assert.equal(await ask(...hosts), undefined, hosts.join('|'));
+});
+
+test('the gate sees each of two fields that are not joined, in any letter case [RFC 9110 §5.1]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED' });
+  const { authorization } = issuer.bearer(READER);
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const dpop = createProof(key, { method: 'GET', url: 'http://a/orders' }, token);
+
+  const ask = async (headers: Iterable<readonly [string, string]>) =>
+    (await gate.check({ method: 'GET', url: 'http://a/orders', headers }, access)).refusal?.status;
+
+  const fields = [
+    ['Authorization', authorization],
+    ['authorization', authorization],
+  ] as const;
+  assert.equal(await ask(fields), 400);
+  const getsFirst = {
+    get: (name: string) => (name === 'authorization' ? authorization : null),
+    [Symbol.iterator]: () => fields[Symbol.iterator](),
+  };
+  assert.equal(await ask(getsFirst), 400);
+  const proofs = [
+    ['Authorization', `DPoP ${token}`],
+    ['DPoP', 'x'],
+    ['dpop', dpop],
+  ] as const;
+  assert.equal(await ask(proofs), 401);
+  assert.equal(await ask([proofs[0], proofs[2]]), undefined);
+  assert.equal(await ask(new Map([['Authorization', authorization]])), undefined);
 });
 
 test('the gate reads fields that an iterator drops, as that of Deno does for an empty first one', async (t) => {
@@ -243,6 +338,20 @@ test('the gate throws a TypeError that names rawHeaders for a request with heade
   assert.equal((await gate.check(bare, access)).refusal?.status, 401);
 });
 
+test('the gate checks a request of a socket that has no header field at all', async (t) => {
+  const gate = await openGate(t);
+  const server = createServer(async (request, response) => {
+    assert.deepEqual(request.rawHeaders, []);
+    await gate.admit(request, response, access);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.end('GET /orders HTTP/1.0\r\n\r\n');
+  const response = (await socket.setEncoding('utf8').toArray()).join('');
+  assert.match(response, /^HTTP\/1\.1 401 /);
+});
+
 test('the gate throws for what looks like an access, a guard, a route or a rule', async (t) => {
   const gate = await openGate(t);
   const lookAlikes = [
@@ -252,9 +361,19 @@ test('the gate throws for what looks like an access, a guard, a route or a rule'
     Object.create(open),
     new Proxy(access, {}),
     { name: 'x', credentials: 'ignored', guards: [], admit: () => undefined },
+    Reflect.construct(open.constructor, ['x', 'ignored', () => undefined]),
+    () => open,
+    [open],
   ];
+  const { caller } = await admitted(t, READER);
   for (const each of lookAlikes as never[]) {
     await assert.rejects(gate.check(requestWith(), each), { name: 'TypeError' });
+    await assert.rejects(gate.admit(requestWith(), {} as never, each), { name: 'TypeError' });
+    assert.throws(() => gate.authorize(caller, each), { name: 'TypeError' });
+    assert.throws(() => needs(each), { name: 'TypeError' });
+    for (const method of [post, put, patch, del]) {
+      assert.throws(() => method('/x', each, () => ({})), { name: 'TypeError' });
+    }
     assert.throws(() => get('/x', each, () => ({})), { name: 'TypeError' });
     assert.throws(() => under('/x', each), { name: 'TypeError' });
   }
@@ -264,8 +383,22 @@ test('the gate throws for what looks like an access, a guard, a route or a rule'
     Object.create(guard),
     new Proxy(guard, {}),
     { name: 'x', passes: () => true },
+    Reflect.construct(guard.constructor, ['x', () => true, guard.refused]),
+    access,
   ]) {
     assert.throws(() => needs(each as never), { name: 'TypeError' });
+    assert.throws(() => needs(guard, each as never), { name: 'TypeError' });
+  }
+  const route = get('/x', open, () => ({}));
+  const rule = under('/x', access);
+  const routeAlikes = [{ ...route }, Object.create(route), new Proxy(route, {}), rule, access];
+  for (const each of [...routeAlikes, Reflect.construct(route.constructor, [{ ...route }])] as never[]) {
+    assert.throws(() => createService({ routes: [each] }, issuer.options), /is not a route/);
+  }
+  const ruleAlikes = [{ ...rule }, Object.create(rule), new Proxy(rule, {}), route, access];
+  for (const each of [...ruleAlikes, Reflect.construct(rule.constructor, [['x'], open])] as never[]) {
+    const routes = { routes: [route], rules: [each] };
+    assert.throws(() => createService(routes, issuer.options), /must be a list of rules/);
   }
 });
 
@@ -495,42 +628,30 @@ test('a caller has the expiry of the token, for connections that outlive the req
   assert.equal(caller.expiresAtMillis, exp * 1000);
 });
 
-test('tells at debug which audience, issuer, URI and number of keys a refused token or proof was compared with', async (t) => {
-  const lines: string[] = [];
-  const { write } = process.stdout;
-  t.after(() => {
-    process.stdout.write = write;
-  });
-  const gate = await openGate(t, {
-    log: jsonLog({ level: 'debug' }),
-    dpopMode: 'ALLOWED',
-    publicUrl: 'https://api.test',
-  });
-  process.stdout.write = (text) => lines.push(String(text)) > 0;
+test('the gate tells at debug which audience, issuer, URI and number of keys a refused token or proof was compared with', async (t) => {
+  const log = jsonLog({ level: 'debug' });
+  const gate = await openGate(t, { log, dpopMode: 'ALLOWED', publicUrl: 'https://api.test' });
+  const logged = captureLog(t);
   const key = createProofKey();
   const bound = issuer.boundToken(key, READER);
   const dpop = createProof(key, { method: 'GET', url: 'https://other.test/eyJh' }, bound);
   await gate.check(requestWith(...bearer({ aud: 'eyJh' })), access);
   await gate.check(requestWith(...bearer({ iss: 'eyJh' })), access);
   await gate.check(requestWith('Authorization', `DPoP ${bound}`, 'DPoP', dpop), access);
-  await new Promise(setImmediate);
-  process.stdout.write = write;
-  const told = lines
-    .join('')
-    .split('\n')
-    .filter((line) => line.includes('"request refused"'))
-    .map((line) => JSON.parse(line));
+  await gate.check(requestWith('Authorization', `Bearer ${createTestIssuer().token()}`), access);
+  const lines = await logged();
+  const told = lines.filter(({ message }) => message === 'request refused');
   assert.deepEqual(
-    told.map(({ expectedAudience, expectedIssuer, expectedHtu }) => [
-      expectedAudience,
-      expectedIssuer,
-      expectedHtu,
+    told.map(({ expectedAudience, expectedIssuer, expectedHtu, knownKeys }) => [
+      ...[expectedAudience, expectedIssuer],
+      ...[expectedHtu, knownKeys],
     ]),
     [
-      [['https://api.test'], undefined, undefined],
-      [undefined, ['https://issuer.test/'], undefined],
-      [undefined, undefined, ['https://api.test/orders']],
+      [['https://api.test'], undefined, undefined, undefined],
+      [undefined, ['https://issuer.test/'], undefined, undefined],
+      [undefined, undefined, 'https://api.test/orders', undefined],
+      [undefined, undefined, undefined, 1],
     ],
   );
-  assert.doesNotMatch(lines.join(''), /eyJh/);
+  assert.doesNotMatch(JSON.stringify(lines), /eyJh/);
 });

@@ -20,6 +20,7 @@ import { createProof, createProofKey, createTestIssuer } from '../../../src/test
 import { nonceAt } from '../../support/proof.ts';
 import { createRoutes } from '../../support/routes.ts';
 import { clock } from '../../support/caller.ts';
+import { captureLog } from '../../support/captured.ts';
 
 const issuer = createTestIssuer();
 const access = needs(scope('read:orders'));
@@ -186,6 +187,24 @@ test('the gate lets a listed origin read its refusals', async () => {
   const verdict = await gate.check(requestWith('Origin', 'https://app.test'), access);
   const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
   assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
+});
+
+test('the gate lets an origin with one label in place of the * read its refusals, under its own name', async (t) => {
+  const gate = await openGate({ corsAllowedOrigins: ['https://*.preview.test', 'capacitor://localhost'] });
+  t.after(gate.close);
+
+  const allowed = async (origin: string) => {
+    const verdict = await gate.check(requestWith('Origin', origin), access);
+    const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
+    return [fields['Access-Control-Allow-Origin'], fields.Vary];
+  };
+
+  for (const origin of ['https://pr-7.preview.test', 'capacitor://localhost']) {
+    assert.deepEqual(await allowed(origin), [origin, 'Origin']);
+  }
+  for (const origin of ['https://a.b.preview.test', 'https://*.preview.test', 'null']) {
+    assert.deepEqual(await allowed(origin), [undefined, 'Origin'], origin);
+  }
 });
 
 test('the gate is ready once it has keys, and several gates are independent', async () => {
@@ -362,6 +381,51 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
     assert.deepEqual(passed, [bug]);
     gate.close();
   }
+});
+
+test('a claim check that returns a promise is a 500 whose log line names decision, and its rejection ends no process', async (t) => {
+  const rejections: unknown[] = [];
+  const note = (error: unknown) => rejections.push(error);
+  process.on('unhandledRejection', note);
+  t.after(() => process.off('unhandledRejection', note));
+  const gate = createGate(issuer.options);
+  t.after(gate.close);
+  const logged = captureLog(t);
+  for (const check of [async () => true, async () => assert.fail('later')]) {
+    const guard = claimCheck('is good', check as never);
+    const { refusal } = await gate.check(requestWith(...bearer()), needs(guard));
+    assert.equal(refusal?.status, 500);
+  }
+  const lines = await logged();
+  assert.deepEqual(rejections, []);
+  const failed = lines.filter(({ message }) => message === 'request failed');
+  assert.equal(failed.length, 2);
+  for (const { error, sentence } of failed) {
+    assert.equal(error, 'TypeError');
+    assert.match(sentence, /returns true or false; to wait, write a decision/);
+  }
+});
+
+test('the frames of a bug are logged although onError reads its stack, which it sees as Node formats it', async (t) => {
+  const faulty = claimCheck('is good', () => {
+    throw new RangeError('eyJh');
+  });
+  let stack = '';
+
+  const onError = (error: unknown) => {
+    stack = String(Object(error).stack);
+  };
+
+  const gate = createGate({ ...issuer.options, onError });
+  t.after(gate.close);
+  const logged = captureLog(t);
+  await gate.check(requestWith(...bearer()), needs(faulty));
+  const lines = await logged();
+  const { error, frames } = lines.find(({ message }) => message === 'request failed') ?? {};
+  assert.equal(error, 'RangeError');
+  assert.match(String(frames?.[0]), /gate\.wire\.test\.[jt]s:\d+:\d+$/);
+  assert.match(stack, /^RangeError: eyJh\n    at .*gate\.wire\.test\.ts:\d+:\d+/);
+  assert.doesNotMatch(JSON.stringify(lines), /eyJh/);
 });
 
 for (const algorithm of ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const) {

@@ -217,7 +217,7 @@ test('a process exits with 2 when the port for metrics is taken, and names it', 
   assert.equal(await service.exited, 2);
   assert.match(
     service.errors(),
-    new RegExp(`^cannot listen: 127\\.0\\.0\\.1, port ${taken} \\(EADDRINUSE\\)$`, 'm'),
+    new RegExp(`^cannot listen: 127\\.0\\.0\\.1, port ${taken} \\(EADDRINUSE\\); set .*METRICS_PORT`, 'm'),
   );
   assert.ok(!service.logs.some(({ message }) => message === 'listening'));
 });

@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import { compileFunction } from 'node:vm';
 import { describe, test } from 'node:test';
 import { createLog } from '../../../src/options/log.ts';
@@ -210,11 +211,74 @@ describe('the log', () => {
   });
 
   test('leaves the stack of an error and the formatter of stacks as they were', () => {
-    const error = new Error('m');
+    const [error, other] = [1, 2].map(() => new Error('m'));
     const before = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
     describeBug(error);
-    assert.match(error.stack ?? '', /^Error: m\n    at .*events\.wire\.test\.[jt]s:\d+:\d+/);
+    // With source maps, only Node's own formatter names the sources.
+    assert.match(error?.stack ?? '', /^Error: m\n    at .*events\.wire\.test\.ts:\d+:\d+/);
+    assert.equal(error?.stack, other?.stack);
     assert.deepEqual(Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace'), before);
+  });
+
+  test('names the sources of frames under --enable-source-maps, and leaves them in the stack', () => {
+    const program = `
+      const { describeBug } = require('./dist/verify/base/events.js');
+      try {
+        require('./dist/service/routes/handler-reply.js').reply(999);
+      } catch (error) {
+        const { frames } = describeBug(error);
+        console.log(JSON.stringify([frames[0], error.stack]));
+      }`;
+    const { stdout } = spawnSync(process.execPath, ['--enable-source-maps', '-e', program], {
+      cwd: new URL('../../..', import.meta.url),
+      encoding: 'utf8',
+    });
+    const [frame, stack] = JSON.parse(stdout);
+    assert.match(
+      frame,
+      /src\/verify\/base\/events\.ts:\d+:\d+$|src\/service\/routes\/handler-reply\.ts:\d+:\d+$/,
+    );
+    assert.match(
+      stack,
+      /^TypeError: a reply needs a status.*\n    at .*src\/service\/routes\/handler-reply\.ts:/,
+    );
+  });
+
+  test('shows the frames of an error again, and leaves its stack to a formatter of the program', (t) => {
+    const usual = Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace');
+    t.after(() => {
+      Reflect.deleteProperty(Error, 'prepareStackTrace');
+      if (usual !== undefined) Object.defineProperty(Error, 'prepareStackTrace', usual);
+    });
+    Error.prepareStackTrace = ({ message }) => `${message}\n    at a (/eyJh.js:1:2)`;
+    const error = new Error('m');
+    const { frames } = describeBug(error);
+    assert.ok(Array.isArray(frames) && frames.length > 0);
+    assert.deepEqual(describeBug(error).frames, frames);
+    assert.doesNotMatch(JSON.stringify(frames), /eyJh/);
+    assert.match(error.stack ?? '', /eyJh/);
+  });
+
+  test('shows no text of a function whose name has lines like frames', () => {
+    const name = 'x (/eyJh.js:1:2)\n    at /eyJh.js:1:2\n    at y';
+    const named = { [name]: () => describeBug(new Error('m')) };
+    const { frames } = named[name]!();
+    assert.ok(Array.isArray(frames) && frames.length > 0);
+    assert.doesNotMatch(JSON.stringify(frames), /eyJh/);
+  });
+
+  test('shows frames of an error that is frozen, and of one whose stack no error class made', () => {
+    const holder = {};
+    Error.captureStackTrace(holder);
+    for (const thrown of [Object.freeze(new Error('m')), holder]) {
+      const { error, frames } = describeBug(thrown);
+      assert.deepEqual([error, Array.isArray(frames) && frames.length > 0], ['Error', true]);
+    }
+  });
+
+  test('logs only the type of an object that merely has a stack and a name', () => {
+    const thrown = { name: 'secret', message: 'm', stack: 'Error: m\n    at a (/eyJh.js:1:2)' };
+    assert.deepEqual(describeBug(thrown), { reason: 'bug', error: 'object' });
   });
 
   test('shows the frames of every kind of error that has not been changed', () => {
@@ -351,8 +415,12 @@ describe('the log', () => {
       throw new Error('secret');
     };
 
+    const getter = Object.defineProperty(new Error('m'), 'stack', { get: raise });
+    assert.deepEqual(describeBug(getter), { reason: 'bug', error: 'Error', frames: [] });
+    const { proxy, revoke } = Proxy.revocable(new Error('m'), {});
+    revoke();
     const hostile = [
-      Object.defineProperty(new Error('m'), 'stack', { get: raise }),
+      proxy,
       Object.assign(new Error('m'), { name: { toString: raise } }),
       new Proxy(new Error('m'), { get: raise, getPrototypeOf: raise }),
     ];

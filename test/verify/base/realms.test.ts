@@ -2,12 +2,17 @@
    Node throws. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { createContext, runInContext } from 'node:vm';
 import { describeBug } from '../../../src/verify/base/events.ts';
 import { isBytes, isError, undefinedOn } from '../../../src/verify/base/encoding.ts';
+import { readGateOptions } from '../../../src/gate/options.ts';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { jsonText } from '../../../src/service/routes/handler-result.ts';
+import { createRealm } from '../../support/realm.ts';
+
+const ROOT = new URL('../../../', import.meta.url);
 
 const realm = createContext({});
 
@@ -39,6 +44,17 @@ test('describes an error of another realm by its name', () => {
   assert.doesNotMatch(JSON.stringify(describeBug(inRealm("new RangeError('secret')"))), /secret/);
 });
 
+test('names an error and shows no frame where the formatter of stacks cannot be set', () => {
+  const { context, load } = createRealm();
+  const { describeBug: describeThere } = load(fileURLToPath(new URL('dist/verify/base/events.js', ROOT)));
+  runInContext('Object.freeze(Error)', context);
+  const error = runInContext("new RangeError('secret')", context);
+  assert.equal(
+    JSON.stringify(describeThere(error)),
+    JSON.stringify({ reason: 'bug', error: 'RangeError', frames: [] }),
+  );
+});
+
 test('skips a key that OpenSSL refuses, although the class of its error is of another realm', (t) => {
   const off = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' };
   const other: unknown = inRealm('Error');
@@ -46,6 +62,12 @@ test('skips a key that OpenSSL refuses, although the class of its error is of an
   t.after(() => Object.defineProperty(globalThis, 'Error', usual));
   Object.defineProperty(globalThis, 'Error', { ...usual, value: other });
   assert.equal(importSigningKey(off, ['ES256']), 'not-importable');
+});
+
+test('reads options with objects of another realm', () => {
+  const given = { domain: 'idp.test', audience: 'a', issuers: inRealm('({})') };
+  assert.deepEqual(Object.keys(readGateOptions(given).issuers), ['idp']);
+  assert.throws(() => readGateOptions({ ...given, issuers: inRealm('new Map()') }), /issuers/);
 });
 
 test('sends bytes of another realm as bytes, and never an error of another realm as JSON', () => {
@@ -57,6 +79,13 @@ test('sends bytes of another realm as bytes, and never an error of another realm
   assert.equal(String(reply(200, bytes as Uint8Array, { 'Content-Type': 'text/plain' }).reply.content), 'hi');
 
   const error: unknown = inRealm("Object.assign(new Error('secret'), { code: 'X' })");
-  assert.ok(isError(error) && !isError({ name: 'Error', message: '', stack: '' }));
-  assert.throws(() => jsonText(error), { name: 'TypeError' });
+  const labelled: unknown = inRealm(
+    "Object.assign(new (class extends Error { get [Symbol.toStringTag]() { return 'X'; } })(), { code: 'X' })",
+  );
+  const inheriting = Object.assign(Object.create(Error.prototype), { code: 'X' });
+  assert.ok(!isError({ name: 'Error', message: '', stack: '' }));
+  for (const each of [error, labelled, inheriting]) {
+    assert.ok(isError(each));
+    assert.throws(() => jsonText(each), { name: 'TypeError' });
+  }
 });

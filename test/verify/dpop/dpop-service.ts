@@ -123,7 +123,7 @@ export async function startWith(
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
   const serving = { clock, name: 'A', routes: [], ownRoutes: [], isService: true };
   const values = await optionValuesOf(settings, { log });
-  const way = createAnswers(values, serving, verifyToken, checkSender);
+  const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { clock, ...limits });
   const responder = createResponder(pipeline, way.replies, way.observer);

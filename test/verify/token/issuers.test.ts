@@ -201,8 +201,7 @@ test('names in a refusal the issuer whose key was found', async () => {
 
   assert.deepEqual(await found(partners({ exp: 1 })), { ...KID, issuerName: 'partner' });
   assert.deepEqual(await found(issue({ exp: 1 })), { ...KID, issuerName: 'idp' });
-  const expectedIssuer = ['https://idp.test/', 'https://partner.test/'];
-  assert.deepEqual(await found(issue({ iss: 'https://evil.test/' })), { expected: { expectedIssuer } });
+  assert.deepEqual(await found(issue({ iss: 'https://evil.test/' })), {});
 });
 
 test('with one issuer, checks key and signature before the issuer', async () => {

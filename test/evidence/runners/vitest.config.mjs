@@ -1,0 +1,7 @@
+export default {
+  test: {
+    include: ['adverse.vitest.mjs'],
+    pool: 'vmThreads',
+    cache: false,
+  },
+};

@@ -1,0 +1,17 @@
+/* The package in a realm of its own, in which every error of Node is of another class. Real test runners:
+   `npm run evidence runners`. */
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { createRealm } from './support/realm.ts';
+
+const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+const { load } = createRealm();
+
+const cases: Record<string, () => Promise<void>> = load(pathOf('support/adverse.cjs')).casesOf({
+  gatehouse: load(pathOf('../dist/gatehouse.js')),
+  testing: load(pathOf('../dist/testing.js')),
+  log: load(pathOf('../dist/log.js')),
+});
+
+for (const [name, run] of Object.entries(cases)) test(`in another realm, ${name}`, run);
