@@ -1,2 +1,6 @@
 // The entry point `gatehouse-http/metrics`: metrics for Prometheus.
-export { createMetrics, type MetricsOptions, type MetricsWithText } from './options/metrics/metrics.ts';
+export {
+  createMetrics,
+  type MetricsOptions,
+  type MetricsWithText,
+} from './options/metrics/metrics-listener.ts';

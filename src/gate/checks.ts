@@ -1,16 +1,16 @@
-// What a gate and a service share, made of their options: issuers and keys, the checks of tokens and proofs, the
-// decision, replies, and the observer of requests.
+// What a gate and a service share, made of their options: issuers and keys, the checks of tokens and proofs,
+// the decision, replies, and the observer of requests.
 import { ignoreErrors, type Clock } from '../verify/base/clock.ts';
 import { LEVELS, type Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createOwnStore, createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
-import { createIssuers, haveKeys, type Surroundings } from '../verify/issuers.ts';
+import { createIssuers, haveKeys } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
 import { createDecide, type Decide } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';
 import { createObserver, type Observer } from './observe.ts';
-import type { Cors, GateValues, LogSink, Metrics } from './options.ts';
+import type { Cors, GateValues, LogSink, Watched } from './options.ts';
 import { firstOf, type Early, type MatchedRoute } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
 
@@ -47,35 +47,38 @@ export interface Checks extends Answers {
 }
 
 export function createChecks(values: GateValues, serving: Serving): Checks {
-  const { clock, name, routes, ownRoutes } = serving;
-  const { log = NO_LOG } = sinkOf(values);
+  const { clock } = serving;
+  const { log = NO_LOG, level: logLevel } = sinkOf(values);
   const metrics = values.metrics && Part.contentOf(values.metrics);
-  const surroundings = { clock, log, count: metrics?.count };
+  const count = metrics?.count;
 
-  const issuers = createIssuers(values, surroundings);
-  const replayStore = createStore(values, surroundings);
-  const verifyToken = createTokenVerifier(issuers, clock, values.tokenCacheEntries, metrics?.count);
-  const checkSender = createSenderCheck(values, replayStore, metrics?.count);
-  const expect = createExpect(issuers, { ...values, logLevel: sinkOf(values).level });
-  const answers = createAnswers(values, serving, { verifyToken, checkSender, expect });
-  const unwatch = metrics?.watch({ name, issuers, replayStore, routes: [...ownRoutes, ...routes] });
-
-  return {
-    ...answers,
-    issuers,
-    replayStore,
-    log,
-    fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
-    isReady: () => haveKeys(issuers),
-
-    close() {
-      for (const { keys } of issuers) keys.close();
-      replayStore.close?.();
-      answers.observer.summarize();
-      unwatch?.();
-    },
+  const issuers = createIssuers(values, { clock, log, count });
+  const replayStore = createStore(values, clock, log);
+  const verification = {
+    verifyToken: createTokenVerifier(issuers, clock, values.tokenCacheEntries, count),
+    checkSender: createSenderCheck(values, replayStore, count),
+    expect: createExpect(issuers, { ...values, logLevel }),
   };
+
+  const answers = createAnswers(values, serving, verification);
+  const unwatch = metrics?.watch(watchedOf(serving, issuers, replayStore));
+
+  function close() {
+    for (const { keys } of issuers) keys.close();
+    replayStore.close?.();
+    answers.observer.summarize();
+    unwatch?.();
+  }
+
+  const fetchKeys = () => issuers.map(({ keys }) => keys.refresh());
+  return { ...answers, issuers, replayStore, log, fetchKeys, isReady: () => haveKeys(issuers), close };
 }
+
+const watchedOf = (
+  { name, routes, ownRoutes }: Serving,
+  issuers: readonly Issuer[],
+  replayStore: ReplayStore,
+): Watched => ({ name, issuers, replayStore, routes: [...ownRoutes, ...routes] });
 
 /** What decides on tokens and proofs, and tells what they were compared with. */
 export interface Verification {
@@ -84,32 +87,22 @@ export interface Verification {
   readonly expect: Expect | undefined;
 }
 
-export function createAnswers(
-  values: GateValues,
-  serving: Serving,
-  { verifyToken, checkSender, expect }: Verification,
-): Answers {
+export function createAnswers(values: GateValues, serving: Serving, verification: Verification): Answers {
   const { clock, isService, joinsChallenges = false } = serving;
-  const metrics = values.metrics && Part.contentOf(values.metrics);
   const metadata = values.metadata && Part.contentOf(values.metadata);
   const cors = createCrossOrigin(values, serving);
-  const sink = sinkOf(values);
-  const observer = createObserver({
-    clock,
-    log: sink.log,
-    // A gate sees no response.
-    isAccessLogged: sink.isAccessLogged && isService,
-    ...countsOf(metrics, isService),
-    expect,
-  });
+  const observer = createObserverOf(values, serving, verification.expect);
 
-  const early = metadata ? [metadata.createEarly({ ...values, log: sink.log ?? NO_LOG })] : [];
+  const early: Early[] = [];
+  if (metadata) early.push(metadata.createEarly({ ...values, log: sinkOf(values).log ?? NO_LOG }));
+  // Preflights are for the server behind a gate.
   if (cors !== undefined && isService) early.push(cors.preflight);
+
   const { metadataUrl, nameScopes } = metadata ?? {};
   const challenges = { ...values, metadataUrl, nameScopes, joinsChallenges };
 
   return {
-    decide: createDecide({ dpopMode: values.dpopMode, clock, verifyToken, checkSender }),
+    decide: createDecide({ ...verification, dpopMode: values.dpopMode, clock }),
     early: firstOf(early),
     replies: createReplies(challenges, cors ?? SAME_ORIGIN, observer.observe, values.onError),
     observer,
@@ -121,10 +114,24 @@ function createCrossOrigin({ cors, dpopMode }: GateValues, { routes }: Serving):
   return cors && Part.contentOf(cors)({ dpopMode, methods });
 }
 
-const countsOf = (metrics: Metrics | undefined, isService: boolean) => ({
-  count: metrics?.count,
-  meter: isService ? metrics?.meter : undefined,
-});
+/** A gate sees no response, so it neither logs nor measures requests. */
+function createObserverOf(
+  values: GateValues,
+  { clock, isService }: Serving,
+  expect: Expect | undefined,
+): Observer {
+  const { log, isAccessLogged } = sinkOf(values);
+  const { count, meter } = (values.metrics && Part.contentOf(values.metrics)) ?? {};
+
+  return createObserver({
+    clock,
+    log,
+    isAccessLogged: isAccessLogged && isService,
+    count,
+    meter: isService ? meter : undefined,
+    expect,
+  });
+}
 
 const NO_LOG: Log = () => {};
 
@@ -139,7 +146,7 @@ function sinkOf({ log }: GateValues): Sink {
   return { log: write, level: 'debug', isAccessLogged: false };
 }
 
-function createStore(values: GateValues, { clock, log }: Surroundings): ReplayStore {
+function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
   const { replayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = values;
   if (Part.is(replayStore)) return Part.contentOf(replayStore)(clock, log);
   if (replayStore !== undefined) return createOwnStore(replayStore, clock);

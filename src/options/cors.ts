@@ -32,8 +32,8 @@ export interface CorsOptions {
 const NONE: readonly string[] = [];
 
 /**
- * An origin, spelled exactly as browsers and the web views of apps send it (RFC 6454 §6.2). Stricter: no `file`, whose
- * origin is shared by every file. A `*` stands for one label; at least two others follow it.
+ * An origin, spelled exactly as browsers and the web views of apps send it (RFC 6454 §6.2). Stricter: no
+ * `file`, whose origin is shared by every file. A `*` stands for one label; at least two others follow it.
  */
 const origin = textMatching(
   /^(?!file:)[a-z][a-z0-9+.-]*:\/\/(?!\.|.*\.\.)(?:\*\.(?=[^.:]+\.[^.:]))?[a-z0-9._~:[\]-]+$/,
@@ -70,7 +70,8 @@ export const CORS_OPTIONS = {
 type CorsValues = ValuesOf<typeof CORS_OPTIONS>;
 
 /**
- * Lets pages of these origins read responses: for the option `cors`. Throws a `TypeError` for an option that is wrong.
+ * Lets pages of these origins read responses: for the option `cors`. Throws a `TypeError` for an option that
+ * is wrong.
  *
  * @example createService({ routes }, { domain, audience, cors: cors({ origins: ['https://app.example.com'] }) });
  */

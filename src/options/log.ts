@@ -27,8 +27,8 @@ export const LOG_OPTIONS = {
 } satisfies TableOf<LogOptions>;
 
 /**
- * Makes a log of JSON lines on standard output, for the option `log` of any number of gates and services. Throws a
- * `TypeError` for an option that is wrong.
+ * Makes a log of JSON lines on standard output, for the option `log` of any number of gates and services.
+ * Throws a `TypeError` for an option that is wrong.
  *
  * @example const gate = createGate({ domain, audience, log: jsonLog({ level: 'debug' }) });
  */

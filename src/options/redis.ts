@@ -40,8 +40,9 @@ export const storeUrl: Rule<string> = textMatching(
 );
 
 /**
- * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a connection of
- * its own. Throws a `TypeError` for anything but `redis://[[user]:password@]host[:port][/database]` or `rediss://`.
+ * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a
+ * connection of its own. Throws a `TypeError` for anything but
+ * `redis://[[user]:password@]host[:port][/database]` or `rediss://`.
  *
  * @example const gate = createGate({ domain, audience, replayStore: redisReplayStore('redis://store.internal') });
  */

@@ -54,8 +54,10 @@ const PATHS: Readonly<Record<string, string>> = {
   metrics: 'gatehouse-http/metrics',
 };
 
-const importsOf = (values: ServiceValues) =>
-  Object.entries(PATHS).flatMap(([name, path]) => (Reflect.get(values, name) === undefined ? [] : path));
+function importsOf(values: ServiceValues) {
+  const used = Object.entries(PATHS).filter(([name]) => Reflect.get(values, name) !== undefined);
+  return used.map(([, path]) => path);
+}
 
 /** What is likely wrong, and the fix, with the names of settings for the first issuer. */
 const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
@@ -92,27 +94,40 @@ export async function check(
   deployment: Deployment,
   events: readonly Event[],
 ): Promise<boolean> {
-  // The connection to the store does not keep the process alive.
-  const awake = setInterval(() => {}, 1_000);
-  const fetched = service.issuers.map(async ({ keys }) => {
-    await keys.refresh();
-    // No second attempt.
-    keys.close();
-  });
-  await Promise.all([...fetched, service.replayStore.firstOutcome?.()]);
-  clearInterval(awake);
+  await firstOutcomes(service);
   service.close();
 
   const failures = events.filter(({ event }) => FAILURES.includes(event));
   for (const { event, fields } of failures) console.error(`${event}: ${sentenceFor(fields)}`);
-  if (failures.length > 0) return false;
+  if (failures.length === 0) console.log(JSON.stringify(reportOf(values, deployment, events), undefined, 2));
 
-  const imports = importsOf(values);
-  const lines = events.map(({ event, fields }) => ({ event, ...fields }));
+  return failures.length === 0;
+}
+
+/** Of each key set and of the store. */
+async function firstOutcomes({ issuers, replayStore }: ListeningService) {
+  // The connection to the store does not keep the process alive.
+  const awake = setInterval(() => {}, 1_000);
+
+  const fetched = issuers.map(async ({ keys }) => {
+    await keys.refresh();
+    // No second attempt.
+    keys.close();
+  });
+  await Promise.all([...fetched, replayStore.firstOutcome?.()]);
+  clearInterval(awake);
+}
+
+function reportOf(values: ServiceValues, deployment: Deployment, events: readonly Event[]) {
   const { name: profile, isPolicy } = deployment;
-  const report = { profile, isPolicy, ...inForce(values, deployment), imports, events: lines };
-  console.log(JSON.stringify(report, undefined, 2));
-  return true;
+  const lines = events.map(({ event, fields }) => ({ event, ...fields }));
+  return {
+    profile,
+    isPolicy,
+    ...inForce(values, deployment),
+    imports: importsOf(values),
+    events: lines,
+  };
 }
 
 /** What the log would have had. */

@@ -13,7 +13,7 @@ import {
   type Kind,
   type ListeningService,
 } from '../service/create-service.ts';
-import { readServiceOptions, type ServiceOptions, type ServiceValues } from '../service/options.ts';
+import { readServiceOptions } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
 import {
@@ -22,7 +22,7 @@ import {
   reportUnknown,
   SERVICE_SETTINGS,
   type Loaded,
-  type Settings,
+  type LoadedOptions,
   type SettingValues,
 } from '../settings/load-settings.ts';
 import type { SettingsTable } from '../settings/table.ts';
@@ -107,21 +107,25 @@ async function runCommand<Values extends SettingValues>(
   // and the store get a thread.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
-  const options = await optionsOf(settings);
-  const kind = plan.kindFor(settings);
-  const routes = plan.routesFor(settings);
-  const { name, isPolicy } = kind;
-  const { applicationName } = settings;
-  const deployment = { name, isPolicy, applicationName, files: loaded.files };
-  if (word === '--check') {
-    const isGood = await runCheck(routes, options, kind, loaded, deployment);
-    return process.exit(isGood ? 0 : 1);
-  }
+  const running = {
+    kind: plan.kindFor(settings),
+    routes: plan.routesFor(settings),
+    options: await optionsOf(settings),
+    loaded,
+  };
+  return word === '--check' ? runCheck(running) : runDeployment(running);
+}
 
-  const { log } = Part.contentOf(options.log);
-  reportUnknown(loaded, log);
-  const values = readServiceOptions(options);
-  return runDeployment(createListeningService(routes, values, kind), values, deployment, log);
+interface Running {
+  readonly kind: Kind;
+  readonly routes: Routes;
+  readonly options: LoadedOptions;
+  readonly loaded: Loaded;
+}
+
+function deploymentOf({ kind, loaded }: Running): Deployment {
+  const { name, isPolicy } = kind;
+  return { name, isPolicy, applicationName: loaded.settings.applicationName, files: loaded.files };
 }
 
 /** Rejects with `ConfigurationError`. */
@@ -170,28 +174,26 @@ function argumentProblems(
   return isPortless ? ['PORT or server.port: must not be 0 for --probe; set one, or use --check'] : [];
 }
 
-/** Rejects with `ConfigurationError`. */
-async function runCheck(
-  routes: Routes,
-  options: ServiceOptions,
-  kind: Kind,
-  { warnings }: Loaded<Settings>,
-  deployment: Deployment,
-) {
+async function runCheck(running: Running) {
+  const { kind, routes, options, loaded } = running;
   const events: Event[] = [];
   const record: Log = (event, fields) => void events.push({ event, fields });
-  reportUnknown({ warnings }, record);
+  reportUnknown(loaded, record);
+
   const log = Part.make('log', { log: record, level: 'info' as const, isAccessLogged: false });
   const values = readServiceOptions({ ...options, log });
-  return check(createListeningService(routes, values, kind), values, deployment, events);
+  const service = createListeningService(routes, values, kind);
+  const isGood = await check(service, values, deploymentOf(running), events);
+  process.exit(isGood ? 0 : 1);
 }
 
-async function runDeployment(
-  service: ListeningService,
-  values: ServiceValues,
-  deployment: Deployment,
-  log: Log,
-) {
+async function runDeployment(running: Running) {
+  const { kind, routes, options, loaded } = running;
+  const { log } = Part.contentOf(options.log);
+  reportUnknown(loaded, log);
+  const values = readServiceOptions(options);
+  const service = createListeningService(routes, values, kind);
+
   function onListenError(error: { host?: string; port?: number; code?: unknown }): never {
     const { host = 'all addresses', port, code } = error;
     if (port === undefined) throw error;
@@ -205,8 +207,9 @@ async function runDeployment(
   const onSignal = createSignalHandler(service, log);
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   const { address, ...ports } = await service.listen().catch(onListenError);
-  const profile = printable(deployment.name);
-  log('listening', { ...ports, address: printable(address), profile, ...inForce(values, deployment) });
+  const profile = printable(kind.name);
+  const force = inForce(values, deploymentOf(running));
+  log('listening', { ...ports, address: printable(address), profile, ...force });
   // Choice: one unhandled rejection of a handler must not end every request.
   process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error)));
   // Loading TLS blocks the process: first respond to requests.

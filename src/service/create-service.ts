@@ -23,8 +23,8 @@ export interface Service {
 }
 
 /**
- * Creates a service. Throws a `TypeError` for the first option that is wrong, or with a line for each problem of the
- * routes.
+ * Creates a service. Throws a `TypeError` for the first option that is wrong, or with a line for each problem
+ * of the routes.
  *
  * @example const url = await createService({ routes }, { domain, audience, port: 0 }).listen();
  */

@@ -1,4 +1,5 @@
-// Loads settings from an environment, and from `.env` and `application.yml` in a directory, as options of a service.
+// Loads settings from an environment, and from `.env` and `application.yml` in a directory, as options of a
+// service.
 import type { MaybePromise } from '../verify/base/clock.ts';
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
@@ -28,8 +29,8 @@ export interface Loaded<Values = Settings> {
 }
 
 /**
- * Loads settings as `runService` does: the options for `createService`, with the part of each setting that is set.
- * Writes warnings to the log that it makes. Rejects with `ConfigurationError`, which has every problem.
+ * Loads settings as `runService` does: the options for `createService`, with the part of each setting that is
+ * set. Writes warnings to the log that it makes. Rejects with `ConfigurationError`, which has every problem.
  *
  * @example const service = createService({ routes }, await loadSettings(process.env, process.cwd()));
  */
@@ -40,7 +41,10 @@ export async function loadSettings(environment: Environment, directory: string):
   return options;
 }
 
-/** Settings that have a problem are absent. `strays` are names in the environment that may be misspelt settings. */
+/**
+ * Settings that have a problem are absent. `strays` are names in the environment that may be misspelt
+ * settings.
+ */
 export type ProblemsWith<Values> = (
   settings: Partial<Values>,
   strays: readonly string[],
@@ -69,12 +73,13 @@ export interface LoadedOptions extends ServiceOptions, PartsWithLog {
 
 /** The options that settings describe. */
 export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
-  const { [FIRST_ISSUER]: first, ...others } = settings.issuers;
+  const { [FIRST_ISSUER]: first, ...further } = settings.issuers;
   if (first === undefined) throw new TypeError('settings have a first issuer');
 
   const names = Object.keys(RING_SETTINGS).filter((name) => !OF_PROCESS.includes(name));
   const values = Object.fromEntries(names.map((name) => [name, Reflect.get(settings, name)]));
-  const issuers = Object.fromEntries(Object.entries(others).map(([name, each]) => [name, present(each)]));
+  const others = Object.entries(further).map(([name, issuer]) => [name, present(issuer)] as const);
+  const issuers = Object.fromEntries(others);
   const parts = await createParts(settings);
   return Object.freeze({ ...present(values), ...present(first), issuers, ...parts });
 }

@@ -1,5 +1,5 @@
-// Turns values into settings, or lists every problem. names.ts looks the values up. Promises: guesses nothing. Knows
-// only `issuer` by name; the tables have the others.
+// Turns values into settings, or lists every problem. names.ts looks the values up. Promises: guesses
+// nothing. Knows only `issuer` by name; the tables have the others.
 import { problemOf as problemOfOption, valueOf } from '../verify/base/option.ts';
 import {
   FIRST_ISSUER,

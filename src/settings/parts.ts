@@ -1,5 +1,5 @@
-// The settings of parts, and the parts that they make. Promises: a part is imported when its setting is set, with the
-// rule of the setting.
+// The settings of parts, and the parts that they make. Promises: a part is imported when its setting is set,
+// with the rule of the setting.
 import { isSameOrigin, NO_PROOFS, WRONG_RESOURCE, type LogPart } from '../gate/options.ts';
 import { jsonLog, LOG_OPTIONS } from '../options/log.ts';
 import { SAME_PORT, type ServiceOptions } from '../service/options.ts';
@@ -41,13 +41,21 @@ const ofCors = async () => (await importCors()).CORS_OPTIONS;
 const ofResource = async () => (await importResource()).RESOURCE_OPTIONS;
 
 const resourceUrl = async () => (await ofResource()).url;
+
 const scopes = async () => (await ofResource()).scopes;
+
 const resourceName = async () => (await ofResource()).name;
+
 const documentation = async () => (await ofResource()).documentation;
+
 const origins = async () => (await ofCors()).origins;
+
 const credentials = async () => (await ofCors()).credentials;
+
 const methods = async () => (await ofCors()).methods;
+
 const headers = async () => (await ofCors()).headers;
+
 const exposedHeaders = async () => (await ofCors()).exposedHeaders;
 
 export const PART_SETTINGS = {
@@ -131,6 +139,6 @@ async function createCors(values: PartValues): Promise<Parts> {
 }
 
 async function createMetrics(port: number, host: string | undefined) {
-  const { makeMetrics } = await import('../options/metrics/metrics.ts');
+  const { makeMetrics } = await import('../options/metrics/metrics-listener.ts');
   return makeMetrics(port, host);
 }

@@ -1,5 +1,6 @@
-// Text of the environment and files → the values that options have. Does not check them: the rules of the options
-// do. Promises: no problem repeats more of a value than its scheme, since it may be a secret in the wrong setting.
+// Text of the environment and files → the values that options have. Does not check them: the rules of the
+// options do. Promises: no problem repeats more of a value than its scheme, since it may be a secret in the
+// wrong setting.
 import { isTextArray } from '../verify/base/encoding.ts';
 import { throwProblem, type RawValue } from './entry.ts';
 

@@ -1,6 +1,6 @@
-// The settings of the rings: names in the environment and in YAML, and how text becomes a value. The rule and the
-// default of each stand in the table of its ring or part; profiles/settings.ts has the settings of the profiles. Does
-// not know where values come from.
+// The settings of the rings: names in the environment and in YAML, and how text becomes a value. The rule and
+// the default of each stand in the table of its ring or part; profiles/settings.ts has the settings of the
+// profiles. Does not know where values come from.
 import { ANSWER_OPTIONS } from '../gate/options.ts';
 import { LISTENER_OPTIONS } from '../service/options.ts';
 import { option, text as anyText, type Option } from '../verify/base/option.ts';

@@ -19,8 +19,8 @@ export class RouteMatrixError extends Error {}
  * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
  * with all scopes, no scopes, and all scopes but those of each guard. Besides scopes, tokens have only the
  * usual claims; the guards determine what to expect. Runs no handler, and tests routes of `runForwardAuth`
- * like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or with a `TypeError` if the
- * routes cannot be served.
+ * like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or with a `TypeError`
+ * if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */

@@ -132,10 +132,14 @@ export function createTestIssuer({
     return signJws({ alg: algorithm, typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
   }
 
+  const log = jsonLog({ level: 'error' });
+  const boundToken = (key: ProofKey, claims: Members = {}) =>
+    token({ cnf: { jkt: key.thumbprint }, ...claims });
+
   return {
-    options: { domain, audience, algorithms: [algorithm], fetchKeys, log: jsonLog({ level: 'error' }) },
+    options: { domain, audience, algorithms: [algorithm], fetchKeys, log },
     token,
-    boundToken: (key, claims = {}) => token({ cnf: { jkt: key.thumbprint }, ...claims }),
+    boundToken,
     bearer: (claims = {}) => ({ authorization: `Bearer ${token(claims)}` }),
     proof: createProof,
   };

@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { composeService } from '../../src/service/create-service.ts';
 import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
 import { systemClock as clock } from '../../src/verify/base/clock.ts';
+import { Part } from '../../src/verify/base/part.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
 import { get, upstream } from '../../src/service/routes/route.ts';
@@ -32,13 +33,11 @@ const refusalsIn = (logs: readonly Record<string, unknown>[]) =>
       Object.fromEntries(Object.entries(line).filter(([name]) => EXPECTATIONS.includes(name))),
     ]);
 
-async function startIssuers(
-  t: TestContext,
-  level: LogLevel = 'debug',
-  given: Partial<ServiceOptions> = {},
-) {
+async function startIssuers(t: TestContext, level: LogLevel = 'debug', given: Partial<ServiceOptions> = {}) {
   const issuers = { partner: { domain: 'partner.test', audience: 'https://partners.test' } };
-  const { log, logs } = createTestLog(clock, level);
+  const { log: all, logs } = createTestLog(clock);
+  // Whatever the level, the test sees every line.
+  const log = Part.make('log', { ...Part.contentOf(all), level });
   const fetchKeys = (_: unknown, name: string) => (name === 'idp' ? issuer : partner).options.fetchKeys();
   const values = readServiceOptions({ ...issuer.options, issuers, log, fetchKeys, ...given });
   const routes = [get('/orders/{id}', authenticated, () => ({}))];

@@ -8,7 +8,7 @@ import { systemClock as clock } from '../../src/verify/base/clock.ts';
 import type { FetchKeys } from '../../src/verify/options.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
 import type { Routes } from '../../src/service/routes/route.ts';
-import { createMetrics } from '../../src/options/metrics/metrics.ts';
+import { createMetrics } from '../../src/options/metrics/metrics-listener.ts';
 import { createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { openWire } from '../support/client.ts';
 import { serve } from '../support/serve.ts';

@@ -24,7 +24,7 @@ import {
 } from '../../src/gatehouse.ts';
 import { SENTENCES } from '../../src/verify/base/refusal.ts';
 import { cors } from '../../src/options/cors.ts';
-import { makeMetrics } from '../../src/options/metrics/metrics.ts';
+import { makeMetrics } from '../../src/options/metrics/metrics-listener.ts';
 import { redisReplayStore } from '../../src/options/redis.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { createTestIssuer } from '../../src/testing.ts';

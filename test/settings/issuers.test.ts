@@ -362,6 +362,7 @@ test('accepts twenty issuers in code besides the first, and refuses another', ()
     Object.fromEntries(
       Array.from({ length: count }, (_, at) => [`a${at}`, { domain: `a${at}.test`, audience: 'x' }]),
     );
+
   assert.equal(Object.keys(readGateOptions({ ...GIVEN, issuers: some(20) }).issuers).length, 21);
   assert.throws(() => readGateOptions({ ...GIVEN, issuers: some(21) }), { message: NAMES });
 });

@@ -146,8 +146,7 @@ exports.casesOf = ({ gatehouse, testing, log: { jsonLog } }) => {
         async (url) => {
           assert.equal((await ask(`${url}/api/me`, { headers: issuer.bearer() })).status, 503);
         },
-        { jwksUri: `https://127.0.0.1:${port}/keys` },
-        {},
+        { jwksUri: `https://127.0.0.1:${port}/keys`, fetchKeys: undefined },
       );
       const failed = lines.filter(({ message }) => message === 'signing keys could not be fetched');
       assert.equal(failed[0]?.reason, 'connection-failed', JSON.stringify(failed));

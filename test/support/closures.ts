@@ -112,7 +112,7 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
     'verify/keys/fetch.ts',
   ],
   createGate: ['gate.ts'],
-  createService: ['process/service.ts'],
+  createService: ['service/create-service.ts'],
   gatehouse: ['gatehouse.ts'],
   runService: ['process/run.ts'],
   server: ['server.ts'],

@@ -5,19 +5,24 @@
  * around it.
  */
 export const FLOORS: readonly (readonly [folder: string, names: readonly string[]])[] = [
-  ['verify/base/', ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'cache', 'clock', 'events']],
+  [
+    'verify/base/',
+    ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'option', 'part', 'cache', 'clock', 'events'],
+  ],
   ['verify/request/', ['fields', 'path', 'facts', 'uri']],
   ['verify/keys/', ['jwk', 'jwks', 'key-set', 'fetch']],
   ['verify/jws/', ['compact', 'signature']],
   ['verify/token/', ['claims', 'verify']],
   ['verify/dpop/', ['nonce', 'replay', 'proof']],
-  ['verify/', ['credentials', 'caller']],
+  ['verify/', ['credentials', 'caller', 'options', 'issuers']],
   ['gate/', ['traceparent']],
   ['gate/replies/', ['reply', 'challenge']],
   ['gate/rules/', ['guards', 'recent-login', 'access']],
   ['gate/', ['record', 'expect', 'observe', 'decide']],
   ['gate/replies/', ['refusal-replies']],
+  ['gate/', ['options', 'checks']],
   ['gate/foreign/', ['request', 'gate']],
+  ['gate/', ['create-gate']],
   [
     'service/routes/',
     [
@@ -36,6 +41,9 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/connection/', ['connection', 'write']],
   ['service/request/', ['message', 'pipeline', 'responder']],
   ['service/connection/', ['request-stream', 'listener']],
+  ['service/', ['options', 'create-service']],
+  ['options/', ['log', 'proxy', 'redis', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
+  ['options/metrics/', ['metrics', 'metrics-listener']],
   [
     'settings/',
     [
@@ -43,23 +51,33 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'entry',
       'readers',
       'table',
+      'parts',
       'load',
-      'in-code',
       'sources',
       'names',
-      'option-settings',
-      'service-settings',
       'yaml',
       'dot-env',
       'load-settings',
     ],
   ],
-  ['options/', ['log', 'proxy', 'redis', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
-  ['options/metrics/', ['metrics', 'metrics-listener']],
-  ['process/', ['compose', 'gate', 'compose-service', 'service', 'probe', 'report', 'run']],
+  ['process/', ['probe', 'report', 'run']],
   ['profiles/', ['settings', 'routes']],
-  ['testing/', ['test-issuer']],
-  ['', ['gatehouse', 'gate', 'testing', 'server']],
+  ['testing/', ['test-issuer', 'route-matrix']],
+  [
+    '',
+    [
+      'gatehouse',
+      'gate',
+      'log',
+      'redis',
+      'proxy',
+      'resource-metadata',
+      'cors',
+      'metrics',
+      'testing',
+      'server',
+    ],
+  ],
 ];
 
 /** The names of a folder's files. */

@@ -1,11 +1,51 @@
-// The listener for metrics. Promises: it has its own limits, and listens together with the service or not at
+// The part that counts, and the listener for its metrics. Promises: it has its own limits, and listens together with the service or not at
 // all. Does not ask for credentials: anyone who can reach it can read it.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { systemClock, type Clock } from '../../verify/base/clock.ts';
-import type { Endpoint } from '../../gate/options.ts';
+import type { Endpoint, MetricsPart } from '../../gate/options.ts';
+import { integer, optional, readOptions, textWithoutBlanks, type TableOf } from '../../verify/base/option.ts';
+import { Part } from '../../verify/base/part.ts';
+import { createCounting } from './metrics.ts';
 
-export function createEndpoint(port: number, host: string | undefined, readText: () => string): Endpoint {
+export interface MetricsOptions {
+  /** The port on which they are served, beside that of the service. Default: none, `text` alone. */
+  readonly port?: number | undefined;
+  /** The address to listen on. Default: that of the service. */
+  readonly host?: string | undefined;
+}
+
+export const METRICS_OPTIONS = {
+  port: optional(integer(1, 65_535)),
+  host: optional(textWithoutBlanks),
+} satisfies TableOf<MetricsOptions>;
+
+/** Made by `createMetrics`. */
+export interface MetricsWithText extends MetricsPart {
+  /** All metrics for Prometheus (format 0.0.4). */
+  readonly text: () => string;
+}
+
+/**
+ * Counts what gates and services do: for the option `metrics`. With a port, it serves one service. Throws a
+ * `TypeError` for an option that is wrong.
+ *
+ * @example const metrics = createMetrics();
+ */
+export function createMetrics(options: MetricsOptions = {}): MetricsWithText {
+  const { port, host } = readOptions(options, METRICS_OPTIONS, 'metrics');
+  return makeMetrics(port, host);
+}
+
+/** Port 0 picks a free one. */
+export function makeMetrics(port: number | undefined, host: string | undefined): MetricsWithText {
+  const { text, ...counting } = createCounting();
+  const endpoint = port === undefined ? undefined : createEndpoint(port, host, text);
+  const part: MetricsPart = Part.make('metrics', { ...counting, endpoint }, endpoint === undefined);
+  return Object.assign(part, { text });
+}
+
+function createEndpoint(port: number, host: string | undefined, readText: () => string): Endpoint {
   const server = createMetricsListener(readText, systemClock);
 
   return {

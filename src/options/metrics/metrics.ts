@@ -3,14 +3,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
 import { integer, optional, readOptions, textWithoutBlanks, type TableOf } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
 import { VERSION } from '../../verify/base/version.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Meter } from '../../gate/observe.ts';
-import type { MetricsPart, Watched } from '../../gate/options.ts';
+import type { Metrics, Watched } from '../../gate/options.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
-import { createEndpoint } from './metrics-listener.ts';
 
 const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
 
@@ -54,44 +52,13 @@ interface Sample {
   value: number;
 }
 
-export interface MetricsOptions {
-  /** The port on which they are served, beside that of the service. Default: none, `text` alone. */
-  readonly port?: number | undefined;
-  /** The address to listen on. Default: that of the service. */
-  readonly host?: string | undefined;
-}
-
-export const METRICS_OPTIONS = {
-  port: optional(integer(1, 65_535)),
-  host: optional(textWithoutBlanks),
-} satisfies TableOf<MetricsOptions>;
-
-/** Made by `createMetrics`. */
-export interface MetricsWithText extends MetricsPart {
+/** What gates and services tell, and what is read when somebody asks. */
+export interface Counting extends Omit<Metrics, 'endpoint'> {
   /** All metrics for Prometheus (format 0.0.4). */
   readonly text: () => string;
 }
 
-/**
- * Counts what gates and services do: for the option `metrics`. With a port, it serves one service. Throws a
- * `TypeError` for an option that is wrong.
- *
- * @example const metrics = createMetrics();
- */
-export function createMetrics(options: MetricsOptions = {}): MetricsWithText {
-  const { port, host } = readOptions(options, METRICS_OPTIONS, 'metrics');
-  return makeMetrics(port, host);
-}
-
-/** Port 0 picks a free one. */
-export function makeMetrics(port: number | undefined, host: string | undefined): MetricsWithText {
-  const { text, ...counting } = createCounting();
-  const endpoint = port === undefined ? undefined : createEndpoint(port, host, text);
-  const part: MetricsPart = Part.make('metrics', { ...counting, endpoint }, endpoint === undefined);
-  return Object.assign(part, { text });
-}
-
-export function createCounting() {
+export function createCounting(): Counting {
   const samples: Sample[] = [];
   const watched = new Set<Watched>();
 

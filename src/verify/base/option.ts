@@ -1,6 +1,6 @@
-// Options: what code may give, checked where its part is made. Promises: each option is read once, and no text
-// is parsed; the first that is wrong throws a TypeError that names it and says how to write it. Each ring owns the
-// table of its own options.
+// Options: what code may give, checked where its part is made. Promises: each option is read once, and no
+// text is parsed; the first that is wrong throws a TypeError that names it and says how to write it. Each
+// ring owns the table of its own options.
 import { undefinedOn } from './encoding.ts';
 
 /** What is wrong with a value, and how to write it; `undefined` if it is good. Never shows the value. */
@@ -65,8 +65,8 @@ export function throwProblem(name: string, problem: string): never {
 }
 
 /**
- * Reads the options of a table from an object. `owner` stands before their names in problems; `elsewhere` has the
- * problems of names that belong to another table.
+ * Reads the options of a table from an object. `owner` stands before their names in problems; `elsewhere` has
+ * the problems of names that belong to another table.
  */
 export function readOptions<Values>(
   given: unknown,
@@ -117,16 +117,19 @@ function placeProblem(
   name: string | symbol,
   elsewhere: Readonly<Record<string, string>>,
 ) {
-  if (!Object.hasOwn(table, name)) {
-    const known = Object.keys(table).find((each) => each.toLowerCase() === String(name).toLowerCase());
-    const fix = known === undefined ? 'correct' : `write ${known}`;
-    const place = Object.hasOwn(elsewhere, name) ? elsewhere[String(name)] : undefined;
-    return place ?? `is no option; ${fix} or remove it`;
-  }
+  if (!Object.hasOwn(table, name)) return elsewhereProblem(table, String(name), elsewhere);
 
   // A spread or a copy would lose it.
   const isPlain = Object.prototype.propertyIsEnumerable.call(given, name);
   return isPlain ? undefined : 'is inherited or not enumerable; write it as a member of the object itself';
+}
+
+function elsewhereProblem(table: object, name: string, elsewhere: Readonly<Record<string, string>>) {
+  if (Object.hasOwn(elsewhere, name)) return elsewhere[name];
+
+  const lower = name.toLowerCase();
+  const known = Object.keys(table).find((each) => each.toLowerCase() === lower);
+  return `is no option; ${known === undefined ? 'correct' : `write ${known}`} or remove it`;
 }
 
 const NO_TEXT = 'must be text';

@@ -1,5 +1,5 @@
-// A part: what code hands over besides plain values, made by the function of a path of its own. Promises: it shows
-// nothing of what it was made of, cannot be forged, and serves one gate or service unless it is shared.
+// A part: what code hands over besides plain values, made by the function of a path of its own. Promises: it
+// shows nothing of what it was made of, cannot be forged, and serves one gate or service unless it is shared.
 import type { Rule } from './option.ts';
 import { hideConstructor } from './sealed.ts';
 

@@ -190,7 +190,9 @@ test('the gate lets a listed origin read its refusals', async () => {
 });
 
 test('the gate lets an origin with one label in place of the * read its refusals, under its own name', async (t) => {
-  const gate = await openGate({ corsAllowedOrigins: ['https://*.preview.test', 'capacitor://localhost'] });
+  const gate = await openGate({
+    cors: cors({ origins: ['https://*.preview.test', 'capacitor://localhost'] }),
+  });
   t.after(gate.close);
 
   const allowed = async (origin: string) => {

@@ -17,7 +17,7 @@ import {
   type ServiceOptions,
 } from '../../../src/gatehouse.ts';
 import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
-import { createMetrics } from '../../../src/options/metrics/metrics.ts';
+import { createMetrics } from '../../../src/options/metrics/metrics-listener.ts';
 import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { redisReplayStore } from '../../../src/options/redis.ts';
