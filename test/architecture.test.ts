@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { filesBelow } from './support/tree.ts';
 import { FLOORS } from './support/floors.ts';
 import { closureOf, doorsOf, readSources } from './support/closures.ts';
 import { importsOf, withoutComments, type Import } from './support/imports.ts';
@@ -336,7 +337,7 @@ describe('the page', () => {
 });
 
 describe('the tests and the tools', () => {
-  const names = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
+  const names = filesBelow(`${ROOT}test/`)
     .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
     .map((name) => `test/${name}`);
   const read = (name: string) => readFileSync(ROOT + name, 'utf8');

@@ -1,6 +1,7 @@
 /* The index of clauses: which file of src cites a clause, and which tests do. Tests cite in their names, or
    in the tables that names are made of. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { filesBelow } from '../support/tree.ts';
 import { INDEXED, clausesIn, commentsOf, isWithin, withoutComments, type Clause } from './citations.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -18,7 +19,7 @@ interface Citation {
 }
 
 const sourcesIn = (folder: string, isWanted: (name: string) => boolean) =>
-  readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
+  filesBelow(new URL(folder, ROOT))
     .map((name) => name.replaceAll('\\', '/'))
     .filter((name) => isWanted(name) && !name.includes('node_modules/'))
     .sort()

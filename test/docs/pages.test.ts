@@ -1,15 +1,16 @@
 /* The files, headings, scripts and settings that the documents name exist. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
+import { filesBelow } from '../support/tree.ts';
 import { anchorsOf, linksIn, codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
 /** Every file in a folder that people read, copy from or run. */
 const filesIn = (folder: string): readonly string[] =>
-  readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
+  filesBelow(new URL(folder, ROOT))
     .filter((name) => !name.includes('node_modules'))
     .map((name) => `${folder}${name}`)
     .filter((name) => statSync(new URL(name, ROOT)).isFile());
@@ -27,7 +28,7 @@ test('no page tells readers to install, run or import the package gatehouse, whi
   assert.deepEqual(found, []);
 });
 
-const TESTS = readdirSync(new URL('test/', ROOT), { recursive: true, encoding: 'utf8' }).filter(
+const TESTS = filesBelow(new URL('test/', ROOT)).filter(
   (name) => name.endsWith('.test.ts') && !name.includes('node_modules'),
 );
 

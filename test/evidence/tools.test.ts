@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { filesBelow } from '../support/tree.ts';
 import { SHORTCUTS } from './shortcuts/shortcuts.ts';
 import { importsOf } from '../support/imports.ts';
 import { readTools, tableOfTools } from '../support/evidence.ts';
@@ -28,7 +29,7 @@ test('every tool that imports a package is listed as needing packages', () => {
   const { dependencies } = JSON.parse(readFileSync(new URL('package.json', HERE), 'utf8'));
 
   const importing = tools.filter((name) =>
-    readdirSync(new URL(name, HERE), { recursive: true, encoding: 'utf8' })
+    filesBelow(new URL(name, HERE))
       .filter((file) => file.endsWith('.ts'))
       .map((file) => readFileSync(new URL(`${name}/${file}`, HERE), 'utf8'))
       .some((text) => importsOf(text).some(({ from }) => Object.hasOwn(dependencies, packageOf(from)))),
@@ -76,7 +77,7 @@ for (const { name, changes } of SHORTCUTS) {
 }
 
 test('every test that is listed as broken by a variant exists', () => {
-  const texts = readdirSync(new URL('..', HERE), { recursive: true, encoding: 'utf8' })
+  const texts = filesBelow(new URL('..', HERE))
     .filter((file) => file.endsWith('.test.ts') && !file.includes('node_modules'))
     .map((file) => readFileSync(new URL(`../${file}`, HERE), 'utf8'));
   const broken = VARIANTS.flatMap(({ breaks }) => breaks);

@@ -32,12 +32,12 @@ export async function challenges(scene: Scene): Promise<Fact[]> {
     {
       name: 'without a token the challenge names the base scope',
       found: [stranger.status, stranger.headers['www-authenticate']],
-      expected: [401, `Bearer realm="api", scope="${READ}", ${metadata}`],
+      expected: [401, `Bearer realm="api", scope="${READ}", ${metadata}, ${DPOP}, ${metadata}`],
     },
     {
       name: 'without the scope of a tool the challenge names it and the base scope',
       found: [refused.status, refused.headers['www-authenticate']],
-      expected: [403, `Bearer realm="api", ${error}, scope="${BOTH}", ${metadata}`],
+      expected: [403, `Bearer realm="api", ${error}, scope="${BOTH}", ${metadata}, ${DPOP}, ${metadata}`],
     },
     {
       name: 'a token with the scope of the tool goes on in the same session',
@@ -55,6 +55,9 @@ export async function challenges(scene: Scene): Promise<Fact[]> {
     },
   ];
 }
+
+/** The challenge of the other scheme. */
+const DPOP = 'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"';
 
 const NO_MESSAGES: readonly unknown[] = [
   ...['', '{', 'null', '1', '"tools/call"', '[]', `${JSON.stringify(LIST)}\n${JSON.stringify(SEND)}`],

@@ -226,17 +226,17 @@ export async function timers(scene: Scene): Promise<Fact[]> {
 export async function secrets(scene: Scene): Promise<Fact[]> {
   const token = scene.token({ sub: 'grace' });
   const session = await scene.open(token);
-  const fields = ['Cookie', 'secret=crumbs', 'X-Forwarded-Access-Token', token, 'DPoP', 'secret-proof'];
+  const fields = ['Cookie', 'secret=crumbs', 'X-Forwarded-Access-Token', token];
   const told = [await scene.ask({ token, session, body: call('tell'), fields })];
   if (scene.kind !== SDK_1) {
     const { fields: own = [], body } = modern(call('tell'));
     told.push(await scene.ask({ token, body, fields: [...own, ...fields] }));
   }
 
-  const parts = [...token.split('.'), 'crumbs', 'secret-proof', 'Bearer'];
+  const parts = [...token.split('.'), 'crumbs', 'Bearer'];
   return [
     {
-      name: 'a tool learns who the caller is, and sees neither token nor cookie nor proof',
+      name: 'a tool learns who the caller is, and sees neither token nor cookie',
       found: told.map(({ status, text }) => [
         status,
         /accept|content-type/.test(text),
@@ -246,7 +246,7 @@ export async function secrets(scene: Scene): Promise<Fact[]> {
       expected: told.map(() => [200, true, true, []]),
     },
     {
-      name: 'the log has neither token nor cookie nor proof',
+      name: 'the log has neither token nor cookie',
       found: parts.filter((part) => scene.program.log().includes(part)),
       expected: [],
     },

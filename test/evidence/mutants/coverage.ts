@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { filesBelow } from '../../support/tree.ts';
 import { importsOf } from '../../support/imports.ts';
 
 /** `together` run in a worker, `alone` each in its own process. Paths are relative to `test/`. */
@@ -75,7 +76,7 @@ function readTest(path: string): Test {
   return { path, steps, isAlone };
 }
 
-const tests = readdirSync(`${ROOT}test`, { recursive: true, encoding: 'utf8' })
+const tests = filesBelow(`${ROOT}test/`)
   .map((name) => `test/${name}`)
   .filter((path) => path.endsWith('.test.ts') && (path === OF_SERVER || !NOT_OF_SRC.test(path)))
   .sort()

@@ -160,8 +160,8 @@ async function tryCheck(name: string, good: Environment, bad: Environment): Prom
     ['without IDP_ALGORITHMS', bad, '1 no-usable-key algorithm'],
   ] as const) {
     const { code, errors } = await check(environment);
-    const [, text = '{}'] = /^signing keys could not be fetched: (.*)$/m.exec(errors) ?? [];
-    const { reason = '', code: cause = '' } = JSON.parse(text) as { reason?: string; code?: string };
+    const told = /^signing keys could not be fetched: issuer \w+, ([\w-]+)(?: \((\w+)\))?;/m.exec(errors);
+    const [, reason = '', cause = ''] = told ?? [];
     report(`${name}, --check ${what}`, [code, reason, cause].join(' ').trim(), expected);
   }
 }

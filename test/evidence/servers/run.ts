@@ -78,7 +78,13 @@ try {
 
   for (const [name, app] of Object.entries(NEXT_APPS).filter(([name]) => isAsked(name))) {
     const { url, stop } = await startNext(name, app, workshop);
-    const target = { url, publicUrl: PUBLIC_URL, path: `${app.basePath}/api/orders`, dots: 'resolved' };
+    const target = {
+      url,
+      publicUrl: PUBLIC_URL,
+      path: `${app.basePath}/api/orders`,
+      dots: 'resolved',
+      hidesRepetition: true,
+    };
     report(name, await problemsOf(target, workshop.issuer).finally(stop));
   }
 } finally {
