@@ -2,7 +2,6 @@
 // lists, never from a request; foreseeable samples start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
-import { integer, optional, readOptions, textWithoutBlanks, type TableOf } from '../../verify/base/option.ts';
 import { SENTENCES } from '../../verify/base/refusal.ts';
 import { VERSION } from '../../verify/base/version.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
