@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { redisReplayStore } from '../../src/redis.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { readExposition, type Family } from '../support/exposition.ts';
 import { read } from './pages.ts';
@@ -24,8 +25,8 @@ function namesWith(settings: object): readonly string[] {
   );
 }
 
-const DPOP = { dpopMode: 'ALLOWED', dpopReplayStore: 'redis://127.0.0.1:1' };
-const NAMES = [...new Set([...namesWith({}), ...namesWith(DPOP)])];
+const withRedis = { dpopMode: 'ALLOWED', replayStore: redisReplayStore('redis://127.0.0.1:1') };
+const NAMES = [...new Set([...namesWith({}), ...namesWith(withRedis)])];
 
 const metricsIn = (text: string): readonly string[] =>
   text.match(/\b(?:http_server|gatehouse|process|nodejs)_[a-z0-9_]*[a-z]\b/g) ?? [];

@@ -95,12 +95,9 @@ describe('a request body', { timeout: 30_000 }, () => {
 
     const { server } = createListener(
       {
-        noteArrival: () => 0,
-        work: ({ request, response }: Exchange) => {
-          responseWhenFull(request, response);
-          return new Promise(() => {});
-        },
-        turnAway: () => assert.fail(),
+        startTiming: () => 0,
+        respond: ({ request, response }: Exchange) => responseWhenFull(request, response),
+        refuseConnection: () => assert.fail(),
       } as never,
       new TestClock(),
     );

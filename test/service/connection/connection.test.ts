@@ -12,6 +12,7 @@ class FakeSocket extends EventEmitter {
   readonly received: string[] = [];
   bytesRead = 0;
   isPaused = true;
+  readable = true;
   writableEnded = false;
 
   get writable(): boolean {
