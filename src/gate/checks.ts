@@ -1,7 +1,7 @@
 // What a gate and a service share, made of their options: issuers and keys, the checks of tokens and proofs,
 // the decision, replies, and the observer of requests.
 import { ignoreErrors, type Clock } from '../verify/base/clock.ts';
-import { LEVELS, type Log } from '../verify/base/events.ts';
+import { EVENTS, type Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createOwnStore, createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
@@ -142,7 +142,7 @@ function sinkOf({ log }: GateValues): Sink {
   if (Part.is(log)) return Part.contentOf(log);
   if (log === undefined) return { log, level: undefined, isAccessLogged: false };
 
-  const write: Log = (event, fields) => void ignoreErrors(() => log(LEVELS[event], event, fields));
+  const write: Log = (event, fields) => void ignoreErrors(() => log(EVENTS[event], event, fields));
   return { log: write, level: 'debug', isAccessLogged: false };
 }
 

@@ -2,7 +2,7 @@
 // stalls or leaves loses lines, but blocks nothing and costs no more than a megabyte.
 import { systemClock } from '../verify/base/clock.ts';
 import {
-  LEVELS,
+  EVENTS,
   LOG_LEVELS,
   type Fields,
   type Log,
@@ -54,11 +54,11 @@ export function createLog(
 
   function writeLine(message: LogEvent, fields: Fields) {
     const time = new Date(now()).toISOString();
-    write(`${JSON.stringify({ time, level: LEVELS[message], message, ...fields })}\n`);
+    write(`${JSON.stringify({ time, level: EVENTS[message], message, ...fields })}\n`);
   }
 
   return (event, fields) => {
-    if (LOG_LEVELS.indexOf(LEVELS[event]) > LOG_LEVELS.indexOf(level)) return;
+    if (LOG_LEVELS.indexOf(EVENTS[event]) > LOG_LEVELS.indexOf(level)) return;
 
     if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
       dropped += 1;

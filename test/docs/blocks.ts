@@ -3,11 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
-import { FETCH_ERROR_REASONS, LEVELS, type KeyReason } from '../../src/verify/base/events.ts';
+import { FETCH_ERROR_REASONS, EVENTS, type KeyReason } from '../../src/verify/base/events.ts';
 import {
   refuse,
   refuseMethod,
-  SENTENCES,
+  REFUSALS,
   unavailable,
   type Kind,
   type Refusal,
@@ -133,17 +133,17 @@ const CONTENT_KINDS = [
 
 const contentReasons: Block = (written) => {
   const derived = CONTENT_KINDS.flatMap((kind) =>
-    Object.entries(SENTENCES[kind]).map(([reason, message]) => [message, code(reason), code(kind)]),
+    Object.entries(REFUSALS[kind]).map(([reason, message]) => [message, code(reason), code(kind)]),
   );
   return withKept(['message', 'reason', '`error`', 'what to do'], derived, written, 1);
 };
 
 const HTTP_REASONS = {
-  ...SENTENCES.not_found,
-  ...SENTENCES.method_not_allowed,
-  ...SENTENCES.request_timeout,
-  ...SENTENCES.expectation_failed,
-  ...SENTENCES.header_fields_too_large,
+  ...REFUSALS.not_found,
+  ...REFUSALS.method_not_allowed,
+  ...REFUSALS.request_timeout,
+  ...REFUSALS.expectation_failed,
+  ...REFUSALS.header_fields_too_large,
 };
 
 /**
@@ -247,7 +247,7 @@ const guards: Block = (written) => {
 };
 
 const events: Block = (written) => {
-  const derived = Object.entries(LEVELS).map(([message, level]) => [code(message), level]);
+  const derived = Object.entries(EVENTS).map(([message, level]) => [code(message), level]);
   return withKept(['message', 'level', 'fields', 'when'], derived, written);
 };
 
@@ -375,14 +375,14 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   figures,
   settings: settingsTable,
   'reading-order': readingOrder,
-  'token-reasons': sentenceTable('`error_description`', SENTENCES.invalid_token),
+  'token-reasons': sentenceTable('`error_description`', REFUSALS.invalid_token),
   'proof-reasons': sentenceTable('`error_description`', {
-    ...SENTENCES.invalid_dpop_proof,
-    ...SENTENCES.use_dpop_nonce,
+    ...REFUSALS.invalid_dpop_proof,
+    ...REFUSALS.use_dpop_nonce,
   }),
-  'request-reasons': sentenceTable('`error_description`', SENTENCES.invalid_request),
+  'request-reasons': sentenceTable('`error_description`', REFUSALS.invalid_request),
   'content-reasons': contentReasons,
-  'other-refusals': sentenceTable('message', { ...SENTENCES.temporarily_unavailable, ...HTTP_REASONS }),
+  'other-refusals': sentenceTable('message', { ...REFUSALS.temporarily_unavailable, ...HTTP_REASONS }),
   'fetch-reasons': reasonTable('reason of a failed fetch', 'look at', FETCH_ERROR_REASONS),
   'key-reasons': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_REASONS)),
   'routes-a': routesTable({ PROFILE: 'A' }),

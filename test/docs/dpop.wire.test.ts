@@ -1,7 +1,7 @@
 /* docs/dpop.md, compared with the running service and the code. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { clausesIn, commentsOf } from '../clauses/citations.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startService } from '../support/service.ts';
@@ -37,10 +37,10 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
 });
 
 const sentences = {
-  ...SENTENCES.invalid_token,
-  ...SENTENCES.invalid_dpop_proof,
-  ...SENTENCES.invalid_request,
-  ...SENTENCES.temporarily_unavailable,
+  ...REFUSALS.invalid_token,
+  ...REFUSALS.invalid_dpop_proof,
+  ...REFUSALS.invalid_request,
+  ...REFUSALS.temporarily_unavailable,
 };
 
 const reasons = [...Object.keys(sentences), 'proof-nonce'];

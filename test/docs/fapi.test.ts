@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseEnv } from 'node:util';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { createGate, needs, scope } from '../../src/gatehouse.ts';
 import { createTestIssuer, type TestAlgorithm } from '../../src/testing.ts';
 import { draftProof, makeProofKey, sealProof, type ProofAlgorithm } from '../support/proof.ts';
@@ -35,7 +35,7 @@ interface Sent {
  * was read.
  */
 function reasonOf(sentence: string): string {
-  const all = Object.values(SENTENCES).flatMap((each) => Object.entries(each));
+  const all = Object.values(REFUSALS).flatMap((each) => Object.entries(each));
   return all.find(([, other]) => other === sentence && other !== '')?.[0] ?? 'scheme-refused';
 }
 

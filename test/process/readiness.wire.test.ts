@@ -1,7 +1,7 @@
 /* The probes, which need no token: whether the service lives and is ready (docs/requests.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { TestClock } from '../support/clock.ts';
@@ -39,7 +39,7 @@ for (const PROFILE of ['A', 'B']) {
     const unready = (message: string) => [503, JSON.stringify({ error: 'temporarily_unavailable', message })];
     assert.deepEqual(await state(), [
       [200, '{"status":"ok"}'],
-      unready(SENTENCES.temporarily_unavailable['keys-unavailable']),
+      unready(REFUSALS.temporarily_unavailable['keys-unavailable']),
     ]);
     assert.equal((await running.ask('/readyz')).headers['retry-after'], '1');
     canFetch = true;
@@ -53,7 +53,7 @@ for (const PROFILE of ['A', 'B']) {
     running.beginStopping();
     assert.deepEqual(await state(), [
       [200, '{"status":"ok"}'],
-      unready(SENTENCES.temporarily_unavailable['shutting-down']),
+      unready(REFUSALS.temporarily_unavailable['shutting-down']),
     ]);
   });
 }

@@ -1,7 +1,7 @@
 /* How the process ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { statusesIn } from '../support/raw-responses.ts';
@@ -58,10 +58,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     const { status, headers, body } = await service.ask('/readyz');
     assert.deepEqual(
       [status, body],
-      [
-        503,
-        { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['shutting-down'] },
-      ],
+      [503, { error: 'temporarily_unavailable', message: REFUSALS.temporarily_unavailable['shutting-down'] }],
     );
     assert.equal(headers['retry-after'], '1');
     const wire = await openWire(service.port);

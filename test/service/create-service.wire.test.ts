@@ -22,7 +22,7 @@ import {
   under,
   type ServiceOptions,
 } from '../../src/gatehouse.ts';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { cors } from '../../src/options/cors.ts';
 import { makeMetrics } from '../../src/options/metrics/metrics-listener.ts';
 import { redisReplayStore } from '../../src/options/redis.ts';
@@ -201,7 +201,7 @@ test('a service that stops is not ready any more', async () => {
   wire.send(request);
   const text = await wire.untilClosed();
   assert.deepEqual(statusesIn(text), [200, 503]);
-  assert.ok(text.includes(SENTENCES.temporarily_unavailable['shutting-down']));
+  assert.ok(text.includes(REFUSALS.temporarily_unavailable['shutting-down']));
   assert.equal(await stopped, 'drained');
 });
 

@@ -1,7 +1,7 @@
 /* Requests as docs/requests.md describes them, to whole services of both profiles. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
@@ -67,7 +67,7 @@ for (const target of NOWHERE) {
         'Host: a',
         ...fields,
       );
-      assert.deepEqual([status, body.error, body.message], [404, 'not_found', SENTENCES.not_found.not_found]);
+      assert.deepEqual([status, body.error, body.message], [404, 'not_found', REFUSALS.not_found.not_found]);
       assert.equal(headers.get('www-authenticate'), undefined);
     }
   });

@@ -1,6 +1,6 @@
 /* The responses on a bare connection, one after another, and the form of a refusal there. */
 import { strict as assert } from 'node:assert';
-import { SENTENCES } from '../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 
 export interface RawResponse {
   readonly status: number;
@@ -35,7 +35,7 @@ export function responsesIn(received: string): RawResponse[] {
 
 export const statusesIn = (received: string) => responsesIn(received).map(({ status }) => status);
 
-export const MALFORMED = SENTENCES.invalid_request['malformed-http'];
+export const MALFORMED = REFUSALS.invalid_request['malformed-http'];
 
 /** Asserts that the last (or only) response is this refusal, in the usual form, and closes. */
 export function assertRefused(

@@ -2,14 +2,14 @@
 // lists, never from a request; foreseeable samples start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
-import { SENTENCES } from '../../verify/base/refusal.ts';
+import { REFUSALS } from '../../verify/base/refusal.ts';
 import { VERSION } from '../../verify/base/version.ts';
 import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Meter } from '../../gate/observe.ts';
 import type { Metrics, Watched } from '../../gate/options.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 
-const REASONS = Object.values(SENTENCES).flatMap(Object.keys);
+const REASONS = Object.values(REFUSALS).flatMap(Object.keys);
 
 /** In seconds, as OpenTelemetry recommends for HTTP servers. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);

@@ -10,7 +10,7 @@ export const LOG_LEVELS = ['silent', 'error', 'warn', 'info', 'debug'] as const;
 
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-export const LEVELS = {
+export const EVENTS = {
   'cannot listen': 'error',
   'signing keys expired': 'error',
   'replay store full': 'error',
@@ -86,7 +86,7 @@ type Value = number | boolean | null | Printable | readonly Printable[] | Reason
 
 export type Fields = Readonly<Record<string, Value>>;
 
-export type LogEvent = keyof typeof LEVELS;
+export type LogEvent = keyof typeof EVENTS;
 
 export type Log = (event: LogEvent, fields: Fields) => void;
 

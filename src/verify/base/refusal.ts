@@ -6,7 +6,7 @@
  * Kind (`error` in the body) → reason (for the log) → sentence. If it is empty, the guard has one, or
  * none is sent.
  */
-export const SENTENCES = {
+export const REFUSALS = {
   unauthorized: {
     'no-credentials': '',
     'scheme-refused': '',
@@ -119,7 +119,7 @@ export const SENTENCES = {
   },
 };
 
-type Sentences = typeof SENTENCES;
+type Sentences = typeof REFUSALS;
 
 export type Kind = keyof Sentences;
 
@@ -172,7 +172,7 @@ export class Refused {
 
 /** Shared between requests. */
 const PLAIN = Object.fromEntries(
-  Object.entries(SENTENCES).flatMap(([kind, sentences]) =>
+  Object.entries(REFUSALS).flatMap(([kind, sentences]) =>
     Object.entries(sentences).map(([reason, description]) => [reason, { kind, reason, description }]),
   ),
 ) as Readonly<Record<RefusalReason, Refusal>>;

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import type { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { startProvider } from '../../idp/provider.ts';
 import { afterGreeting, startFakeStore } from '../../options/fake-store.ts';
 import { figures } from '../../support/figures.ts';
@@ -19,7 +19,7 @@ import {
 } from '../../faults/process-fixture.ts';
 
 const rows = figures('requests that wait');
-const FULL = SENTENCES.temporarily_unavailable['too-many-waiting'];
+const FULL = REFUSALS.temporarily_unavailable['too-many-waiting'];
 
 /** More than the limit. */
 const FORGED = 1_100;

@@ -4,7 +4,7 @@ import { createRefusalReplies } from '../../../src/gate/replies/challenge.ts';
 import {
   refuse,
   refuseMethod,
-  SENTENCES,
+  REFUSALS,
   unavailable,
   type Refusal,
   type RefusalReason,
@@ -179,7 +179,7 @@ for (const refusal of [NO_TOKEN, REPEATED, NO_KEYS, refuse('not_found').refusal,
   });
 }
 
-const reasons = Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences)) as RefusalReason[];
+const reasons = Object.values(REFUSALS).flatMap((sentences) => Object.keys(sentences)) as RefusalReason[];
 
 /** Except those whose sentence comes from a guard, or is empty. */
 const EVERY = reasons.map((reason) => refuse(reason).refusal).filter(({ description }) => description !== '');

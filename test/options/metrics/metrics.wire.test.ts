@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { FETCH_ERROR_REASONS } from '../../../src/verify/base/events.ts';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import {
   createService,
   fail,
@@ -89,7 +89,7 @@ test('has every family from the start, and every foreseeable series at zero', as
     'process_resident_memory_bytes gauge',
     'process_start_time_seconds gauge',
   ]);
-  const reasons = [...Object.values(SENTENCES).flatMap((sentences) => Object.keys(sentences))];
+  const reasons = [...Object.values(REFUSALS).flatMap((sentences) => Object.keys(sentences))];
 
   const wordsOf = (name: string, label: string) =>
     [...(families.get(name)?.samples ?? [])].map(([sample, count]) => {

@@ -13,7 +13,7 @@ import {
   post,
   PREFLIGHT,
 } from '../../support/listener.ts';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { responsesIn, assertRefused, MALFORMED, statusesIn } from '../../support/raw-responses.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
 
@@ -189,7 +189,7 @@ describe('the listener', { timeout: 120_000 }, () => {
       'CONNECT api.test:443',
     ]) {
       const received = await exchange(listener.port, `${line} HTTP/1.1\r\n${HOST}\r\n`);
-      assertRefused(received, 400, 'invalid_request', SENTENCES.invalid_request['target-refused']);
+      assertRefused(received, 400, 'invalid_request', REFUSALS.invalid_request['target-refused']);
       assert.equal(listener.logs.at(-1)?.reason, 'target-refused');
     }
     await listener.gone();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';
-import { refuse, type SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { refuse, type REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { needs, open } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { get, patch, post } from '../../../src/service/routes/route.ts';
@@ -98,7 +98,7 @@ const STATUSES = {
 
 type ContentKind = keyof typeof STATUSES;
 
-type ContentReason = { [Kind in ContentKind]: keyof (typeof SENTENCES)[Kind] }[ContentKind];
+type ContentReason = { [Kind in ContentKind]: keyof (typeof REFUSALS)[Kind] }[ContentKind];
 
 /** Asserts that the request is refused for this reason, without a challenge, and reaches no handler. */
 async function assertRefused(sent: Sent, reason: ContentReason): Promise<RawResponse> {

@@ -3,7 +3,7 @@
    matter. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { parametersText } from '../../../src/gate/replies/challenge.ts';
 import { withHandler } from '../../../src/service/routes/route.ts';
 import type { Guard } from '../../../src/gate/rules/guards.ts';
@@ -232,13 +232,13 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
 
       if (readsToken) {
         test('refuses an expired token', () =>
-          refuses({ token: expired() }, 'invalid_token', invalid(SENTENCES.invalid_token.expired)));
+          refuses({ token: expired() }, 'invalid_token', invalid(REFUSALS.invalid_token.expired)));
 
         test('refuses a forged signature [D6]', () =>
           refuses(
             { token: forged() },
             'invalid_token',
-            invalid(SENTENCES.invalid_token['signature-mismatch']),
+            invalid(REFUSALS.invalid_token['signature-mismatch']),
           ));
 
         test('refuses a token of an untrusted issuer [D2]', () => {
@@ -246,7 +246,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
           return refuses(
             { token: stranger },
             'invalid_token',
-            invalid(SENTENCES.invalid_token['issuer-mismatch']),
+            invalid(REFUSALS.invalid_token['issuer-mismatch']),
           );
         });
 
@@ -255,7 +255,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
           return refuses(
             { token: forOther },
             'invalid_token',
-            invalid(SENTENCES.invalid_token['audience-mismatch']),
+            invalid(REFUSALS.invalid_token['audience-mismatch']),
           );
         });
 

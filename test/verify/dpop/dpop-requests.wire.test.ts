@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { authenticated, needs } from '../../../src/gate/rules/access.ts';
 import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { get } from '../../../src/service/routes/route.ts';
@@ -81,7 +81,7 @@ test('answers 503 with Retry-After when the replay store is full, and forgets no
     [status, body],
     [
       503,
-      { error: 'temporarily_unavailable', message: SENTENCES.temporarily_unavailable['replay-store-full'] },
+      { error: 'temporarily_unavailable', message: REFUSALS.temporarily_unavailable['replay-store-full'] },
     ],
   );
   assert.match(String(headers['retry-after']), /^([1-9]|[12]\d|30)$/);

@@ -1,7 +1,7 @@
 /* What each mode does with each way to present a token, over HTTP: status, body, challenge and log. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import {
   ALGS,
@@ -16,7 +16,7 @@ import {
 } from './dpop-service.ts';
 import { key, strangersKey } from '../sender-fixture.ts';
 
-type ProofReason = keyof typeof SENTENCES.invalid_dpop_proof;
+type ProofReason = keyof typeof REFUSALS.invalid_dpop_proof;
 
 const MODES = ['DISABLED', 'ALLOWED', 'REQUIRED'] as const;
 
@@ -144,9 +144,9 @@ for (const beside of [{ 'kc-jkt-type': 'DPoP' }, { unknown: null }, { JWK: key.j
 const sentence = (error: string, description: string) =>
   `error="${error}", error_description="${description}"`;
 
-const STALE = sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof['proof-too-old']);
-const MISMATCH = sentence('invalid_token', SENTENCES.invalid_token['key-mismatch']);
-const TWICE = sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof['proof-repeated']);
+const STALE = sentence('invalid_dpop_proof', REFUSALS.invalid_dpop_proof['proof-too-old']);
+const MISMATCH = sentence('invalid_token', REFUSALS.invalid_token['key-mismatch']);
+const TWICE = sentence('invalid_dpop_proof', REFUSALS.invalid_dpop_proof['proof-repeated']);
 const SCOPE = `${sentence('insufficient_scope', 'the token lacks a required scope')}, scope="admin"`;
 
 /** The caller's error in the challenge of the scheme that the caller used. */
@@ -182,7 +182,7 @@ for (const [what, make, status, error] of CHALLENGED) {
 test('puts the error into the Bearer challenge when Bearer was used, and offers both schemes [RFC 9449 §7.2]', async () => {
   const { challenges } = await call(SERVICES.ALLOWED, { scheme: 'Bearer', proof: undefined });
   assert.deepEqual(challenges, [
-    `Bearer realm="api", ${sentence('invalid_token', SENTENCES.invalid_token['bound-token'])}`,
+    `Bearer realm="api", ${sentence('invalid_token', REFUSALS.invalid_token['bound-token'])}`,
     `DPoP ${ALGS}`,
   ]);
 });
@@ -235,7 +235,7 @@ for (const reason of Object.keys(CALLS) as ProofReason[]) {
     assert.deepEqual(response.body, REFUSED);
     assert.deepEqual(
       response.challenges[1],
-      `DPoP ${sentence('invalid_dpop_proof', SENTENCES.invalid_dpop_proof[reason])}, ${ALGS}`,
+      `DPoP ${sentence('invalid_dpop_proof', REFUSALS.invalid_dpop_proof[reason])}, ${ALGS}`,
     );
     assert.equal(response.headers['cache-control'], 'no-store');
     assert.equal(response.headers['dpop-nonce'], undefined);

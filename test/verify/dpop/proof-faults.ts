@@ -1,11 +1,11 @@
 /* One fault for each way in which a proof is refused, in the order of the checks (docs/dpop.md, RFC 9449
    §4.3), cheap ones first. */
-import type { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import type { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { issue, NOW } from '../token/issuer.ts';
 import type { ProofDraft } from '../../support/proof.ts';
 import { draft, key, strangersKey, TOKEN } from '../sender-fixture.ts';
 
-type ProofReason = keyof typeof SENTENCES.invalid_dpop_proof;
+type ProofReason = keyof typeof REFUSALS.invalid_dpop_proof;
 
 /** A token and its proof before they are presented. */
 export interface Whole {

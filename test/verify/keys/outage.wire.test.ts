@@ -1,7 +1,7 @@
 /* The service over HTTP while its provider fails and comes back. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
@@ -61,7 +61,7 @@ async function retry(service: TestService): Promise<void> {
 /** RFC 9110 §10.2.3. No challenge, since the token may be fine. */
 function assertUnavailable(
   response: Response,
-  message: string = SENTENCES.temporarily_unavailable['keys-unavailable'],
+  message: string = REFUSALS.temporarily_unavailable['keys-unavailable'],
 ): void {
   const { status, body, headers, challenges } = response;
   assert.deepEqual([status, body, challenges], [503, { error: 'temporarily_unavailable', message }, []]);
@@ -213,7 +213,7 @@ test('refreshes after 10 minutes when only /readyz is requested', async (context
 test('is not ready while shutting down, even with keys', async (context) => {
   const service = await start(context);
   service.beginStopping();
-  assertUnavailable(await service.ask('/readyz'), SENTENCES.temporarily_unavailable['shutting-down']);
+  assertUnavailable(await service.ask('/readyz'), REFUSALS.temporarily_unavailable['shutting-down']);
   assert.deepEqual([await statusOf(service, '/healthz'), (await privately(service)).status], [200, 200]);
 });
 

@@ -1,7 +1,7 @@
 /* The service over HTTP while its provider rotates and withdraws keys, and during a flood of requests. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { makeSigningKey } from '../../idp/keys.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
@@ -34,7 +34,7 @@ async function start(context: TestContext, change: Partial<InProcess> = {}): Pro
 const privately = (service: TestService, token = issue()) => service.ask('/api/private', { token });
 
 function assertUnknownKey({ status, challenges }: Response): void {
-  const description = SENTENCES.invalid_token['key-unknown'];
+  const description = REFUSALS.invalid_token['key-unknown'];
   assert.deepEqual(
     [status, challenges],
     [401, [`Bearer realm="api", error="invalid_token", error_description="${description}"`]],

@@ -1,12 +1,12 @@
 /* One fault for each way in which a token is refused, in the order of docs/tokens.md, for tests of one fault
    and of pairs. */
 import { sign, type KeyObject } from 'node:crypto';
-import type { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import type { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import type { TokenOptions } from '../../../src/verify/token/claims.ts';
 import { rawJws } from '../../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
 
-type TokenReason = keyof typeof SENTENCES.invalid_token;
+type TokenReason = keyof typeof REFUSALS.invalid_token;
 
 /** A token before it is signed, and how it is presented. */
 export interface Draft {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { after, test } from 'node:test';
-import { SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import type { Provider } from '../../idp/provider.ts';
 import { signJws } from '../../idp/tokens.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -10,7 +10,7 @@ import { startService, type TestService } from '../../support/service.ts';
 import { draft, FAULTS, seal, type Draft } from './faults.ts';
 import { AUDIENCE, CAPACITIES, DOMAIN, keySetOf, NOW } from './issuer.ts';
 
-type TokenReason = keyof typeof SENTENCES.invalid_token;
+type TokenReason = keyof typeof REFUSALS.invalid_token;
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
 
@@ -101,7 +101,7 @@ for (const reason of Object.keys(FAULTS) as TokenReason[]) {
         assert.deepEqual(body, { error: 'invalid_token', message: 'Authentication required' });
         const [bearer, dpop] = challenges;
         assert.equal(challenges.length, 2);
-        const error = `error="invalid_token", error_description="${SENTENCES.invalid_token[reason]}"`;
+        const error = `error="invalid_token", error_description="${REFUSALS.invalid_token[reason]}"`;
         if (scheme === 'Bearer') assert.equal(bearer, `Bearer realm="api", ${error}`);
         else assert.ok(dpop?.startsWith('DPoP ') && dpop.includes(error), dpop);
         assert.equal((scheme === 'Bearer' ? dpop : bearer)?.includes('error'), false);

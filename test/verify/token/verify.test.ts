@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
-import { Refused, SENTENCES } from '../../../src/verify/base/refusal.ts';
+import { Refused, REFUSALS } from '../../../src/verify/base/refusal.ts';
 import type { MaybePromise } from '../../../src/verify/base/clock.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
@@ -28,7 +28,7 @@ import {
   type TimedVerifier,
 } from './issuer.ts';
 
-type TokenReason = keyof typeof SENTENCES.invalid_token;
+type TokenReason = keyof typeof REFUSALS.invalid_token;
 
 const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
