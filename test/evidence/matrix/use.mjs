@@ -13,6 +13,7 @@ import {
   post,
   scope,
 } from 'gatehouse-http';
+import { createMetrics } from 'gatehouse-http/metrics';
 import { assertRouteMatrix, createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
 let responses = 0;
@@ -48,10 +49,11 @@ const routes = [
 ];
 
 const issuer = createTestIssuer();
-const settings = { ...issuer.settings, host: '127.0.0.1', port: 0, dpopMode: 'ALLOWED', logLevel: 'silent' };
+const { log: _, ...options } = issuer.options;
 
 async function useService() {
-  const service = createService({ routes }, settings, issuer);
+  const metrics = createMetrics();
+  const service = createService({ routes }, { ...options, metrics, host: '127.0.0.1', port: 0 });
   const url = await service.listen();
   const bearer = (claims) => ({ headers: issuer.bearer(claims) });
   expect('an open route', await ask(`${url}/open`), '200');
@@ -79,7 +81,7 @@ async function useService() {
   const byProof = { headers: { Authorization: `DPoP ${bound}`, DPoP } };
   expect('a proof', await ask(`${url}/me`, byProof), '200');
   expect('a used proof', await ask(`${url}/me`, byProof), '401 invalid_dpop_proof');
-  expect('metrics', /_count\{http_route="\/bug".*status_code="500"\} 1$/m.test(service.metricsText()), true);
+  expect('metrics', /_count\{http_route="\/bug".*status_code="500"\} 1$/m.test(metrics.text()), true);
 
   const outcome = await service.stop();
   expect('the end of a service', outcome, 'drained');
@@ -91,7 +93,7 @@ async function useService() {
 }
 
 async function useGate() {
-  const gate = await createGate(settings, issuer);
+  const gate = createGate(options);
   const server = createServer(async (request, response) => {
     const admission = await gate.admit(request, response, needs(scope('read:orders')));
     if (admission !== undefined) response.end(JSON.stringify({ for: admission.caller.subject }));

@@ -48,7 +48,7 @@ import { createGate, needs, scope } from 'gatehouse-http/gate';
 import { createTestIssuer } from 'gatehouse-http/testing';
 const require = createRequire(import.meta.url);
 const issuer = createTestIssuer();
-const gate = await createGate(issuer.settings, issuer);
+const gate = createGate(issuer.options);
 for (const claims of [{ scope: 'read' }, { exp: 1 }, {}]) {
   const rawHeaders = ['Host', 'localhost', 'Authorization', issuer.bearer(claims).authorization];
   const { caller, refusal } = await gate.check({ method: 'GET', url: '/', rawHeaders }, needs(scope('read')));

@@ -156,7 +156,7 @@ function useExample(): void {
   );
   writeFileSync(join(directory, 'exported.ts'), EXPORTED);
   const required = `import gatehouse = require('gatehouse-http');\nimport testing = require('gatehouse-http/testing');\n`;
-  const use = `gatehouse.createService({ routes: [] }, testing.createTestIssuer().settings);\n`;
+  const use = `gatehouse.createService({ routes: [] }, testing.createTestIssuer().options);\n`;
   writeFileSync(join(directory, 'required.cts'), required + use);
 
   for (const name of NODES) useOnNode(name);

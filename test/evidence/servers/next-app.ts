@@ -56,13 +56,14 @@ export async function startNext(
   const app = join(directory, name);
   mkdirSync(join(app, 'app/api/orders'), { recursive: true });
   const [gate = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
-  const settings = `JSON.parse(process.env.GATE_SETTINGS ?? ''), {
+  const options = `{
+    ...JSON.parse(process.env.GATE_OPTIONS ?? ''),
     fetchKeys: async (_issuer, name) => (await fetch(process.env.KEYS_URL + '/' + name)).json(),
   }`;
   const files = {
     'package.json': '{"private":true}',
     'next.config.ts': configOf(basePath),
-    'gate.ts': gate.replace(/\{\s+domain[^]*?\}/, settings),
+    'gate.ts': gate.replace(/\{\s+domain[^]*?\}/, options),
     'app/api/orders/route.ts': routeOf(basePath),
   };
   for (const [file, text] of Object.entries(files)) writeFileSync(join(app, file), text);

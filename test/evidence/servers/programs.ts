@@ -195,7 +195,8 @@ declare const Bun: { serve(options: object): { port: number; stop(): void } };
 declare const Deno: { serve(options: object, handler: unknown): { addr: AddressInfo; shutdown(): void } };
 const port = 0;
 const keys = process.env.KEYS_URL ?? '';
-const gate = createGate(JSON.parse(process.env.GATE_SETTINGS ?? ''), {
+const gate = createGate({
+  ...JSON.parse(process.env.GATE_OPTIONS ?? ''),
   fetchKeys: async () => (await fetch(keys)).json() as Promise<Record<string, unknown>>,
 });
 ${before}

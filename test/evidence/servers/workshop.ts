@@ -52,6 +52,8 @@ async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, Reada
 
 export async function openWorkshop() {
   const issuer = createTestIssuer();
+  // What JSON can hold: the programs log nothing.
+  const { fetchKeys: _, log: __, ...written } = issuer.options;
   const keys = createServer(async ({ url }, response) => {
     response.end(url === `/${DOWN.name}` ? '' : JSON.stringify(await issuer.options.fetchKeys()));
   }).listen(0, '127.0.0.1');
@@ -62,18 +64,16 @@ export async function openWorkshop() {
   symlinkSync(ROOT, join(directory, 'node_modules/gatehouse-http'));
 
   /** Starts a program; `command` is what runs it, with its words. */
-  async function start(command: readonly string[], settings: object = {}, cwd = directory): Promise<Running> {
+  async function start(command: readonly string[], options: object = {}, cwd = directory): Promise<Running> {
     const env = {
       ...process.env,
       NEXT_TELEMETRY_DISABLED: '1',
       KEYS_URL: `http://127.0.0.1:${(keys.address() as AddressInfo).port}`,
-      GATE_SETTINGS: JSON.stringify({
-        ...issuer.options,
-        dpopMode: 'ALLOWED',
+      GATE_OPTIONS: JSON.stringify({
+        ...written,
         dpopNonceSecret: NONCE_SECRET,
-        logLevel: 'silent',
-        issuers: { [DOWN.name]: { domain: DOWN.domain, audience: issuer.settings.audience } },
-        ...settings,
+        issuers: { [DOWN.name]: { domain: DOWN.domain, audience: written.audience } },
+        ...options,
       }),
     };
     const [program = '', ...words] = command;
@@ -129,8 +129,8 @@ export async function openWorkshop() {
       });
       if (status !== 0) throw new Error(stdout);
     },
-    run: (name: string, runtime = 'node', settings: object = {}) =>
-      start([...(RUNTIMES[runtime] ?? []), join(directory, name, 'main.mjs')], settings),
+    run: (name: string, runtime = 'node', options: object = {}) =>
+      start([...(RUNTIMES[runtime] ?? []), join(directory, name, 'main.mjs')], options),
     async close() {
       keys.close();
       keys.closeAllConnections();

@@ -26,13 +26,6 @@ const IN_ONE_PIECE = `if (content !== '') {
 
 export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
-    'the requests of one turn are handled together',
-    'warm',
-    'service/connection/batches.ts',
-    'queue.length === LARGEST_BATCH',
-    'queue.length <= LARGEST_BATCH',
-  ),
-  shortcut(
     'a response is written in one piece',
     'no-token',
     'service/connection/write.ts',

@@ -1,7 +1,7 @@
-/* Runs the tests on the service with the token cache off, with one entry in it, and with one request in a
-   batch: none of these may change what is accepted. Arguments select variants by name.
+/* Runs the tests on the service with the token cache off, and with one entry in it: neither may change what is
+   accepted. Arguments select variants by name.
 
-   Shows: the tests with the token cache off, with one entry in it, and with one request a batch.
+   Shows: the tests with the token cache off, and with one entry in it.
    Takes: 3 min.
    Needs: nothing. */
 import { rmSync } from 'node:fs';

@@ -9,22 +9,12 @@ export interface Variant extends Change {
 }
 
 const ENTRIES = {
-  file: 'src/process/compose.ts',
-  was: 'clock, settings.tokenCacheEntries',
+  file: 'src/gate/checks.ts',
+  was: 'clock, values.tokenCacheEntries',
   breaks: ['counts verified and cached tokens, and proofs by the verdict of the replay store'],
 };
 
 export const VARIANTS: readonly Variant[] = [
   { name: 'no-token-memory', ...ENTRIES, becomes: 'clock, 0' },
   { name: 'one-token-remembered', ...ENTRIES, becomes: 'clock, 1' },
-  {
-    name: 'one-request-a-batch',
-    file: 'src/service/connection/batches.ts',
-    was: 'LARGEST_BATCH = 64',
-    becomes: 'LARGEST_BATCH = 1',
-    breaks: [
-      'computes the replies of one turn, then writes the responses',
-      'processes waiting requests as soon as there are 64, and the rest together in a later turn',
-    ],
-  },
 ];
