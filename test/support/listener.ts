@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { routesOf } from '../../src/profiles/routes.ts';
 import { composeService } from '../../src/service/create-service.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
+import { Exchange } from '../../src/service/request/exchange.ts';
 import { openWire, type Wire } from './client.ts';
 import { TestClock } from './clock.ts';
 import { createTestLog, kindWith, settingsFrom, valuesOf, type Environment } from './settings.ts';
@@ -49,6 +50,12 @@ export interface ListenerPlan {
   readonly prepare?: (server: Server) => void;
 }
 
+/** A held request was already being served when a later response became the last. */
+function asOnArrival({ request, response, connection, arrivedAtMillis }: Exchange): Exchange {
+  const state = { isEnding: false, endReading: () => connection.endReading() };
+  return new Exchange(request, response, state, arrivedAtMillis);
+}
+
 /** A listener with cross-origin fields for `ORIGIN` by default. It stops with the test. */
 export async function openListener(context: TestContext, plan: ListenerPlan = {}): Promise<TestListener> {
   const { environment = { CORS_ALLOWED_ORIGINS: ORIGIN }, prepare } = plan;
@@ -69,7 +76,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
       respond: (exchange) => {
         if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';
-        holder.emit('held', () => responder.respond(exchange));
+        holder.emit('held', () => responder.respond(asOnArrival(exchange)));
       },
     },
     clock,

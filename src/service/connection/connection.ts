@@ -73,6 +73,11 @@ export class Connection {
     return bytesRead - (this.#underWay[0]?.beganAtByte ?? bytesRead) > AHEAD_BYTES;
   }
 
+  /** In a drain: the last of the requests that have arrived together closes it. */
+  get isFinishing() {
+    return this.#isFinishing;
+  }
+
   /** The last response is known: nothing after it is read or run. */
   get isEnding() {
     return this.#isEnding;

@@ -65,7 +65,9 @@ export function createListener(responder: Responder, clock: Clock) {
     const connection = connections.get(request.socket) ?? open(request.socket);
     const exchange = new Exchange(request, response, connection, responder.startTiming());
     connection.begin(exchange);
-    responder.respond(exchange);
+    if (!connection.isFinishing) responder.respond(exchange);
+    // Once what has arrived is parsed, it is known which response is the last.
+    else setImmediate(() => responder.respond(exchange));
   }
 
   function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage) {
