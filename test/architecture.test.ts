@@ -13,7 +13,7 @@ import { readPage } from './support/page.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** Doors that still load more than their bounds, and how much. */
+/** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 17_000,
   createGate: 26_850,
@@ -22,6 +22,8 @@ const OVER: Readonly<Record<string, number>> = {
   server: 45_800,
   'all of src': 59_550,
 };
+
+const GROWTH = 1.02;
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
 const TOKENS_OF_ROUTES = 793;
@@ -293,7 +295,7 @@ describe('the page', () => {
     test(`loads no more source tokens through the entry point ${name} than its limit`, () => {
       const { files, tokens } = closureOf(door, sources);
       const routes = files.some(isProfile) ? TOKENS_OF_ROUTES : 0;
-      const most = Math.max(door.bound, OVER[name] ?? 0) - routes;
+      const most = Math.floor(Math.max(door.bound, OVER[name] ?? 0) * GROWTH) - routes;
       assert.ok(tokens <= most, `${tokens} tokens in ${files.length} files, of ${most}`);
     });
   }

@@ -11,9 +11,11 @@ export interface TestExchange {
 /** `request` and `response` need only the members that the test reads. */
 export function exchangeOf(request: object, response: object, isEnding = false): TestExchange {
   let endings = 0;
+
   const endReading = () => {
     endings += 1;
   };
+
   const exchange = new Exchange(
     request as IncomingMessage,
     response as ServerResponse,

@@ -11,7 +11,7 @@ import type { Arrival, RequestRecord } from '../record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-/** What lets pages of other origins read responses. Fields: names and values in turn (Fetch standard §3.2). */
+/** Lets pages of other origins read responses. Fields: names and values in turn (Fetch standard §3.2). */
 export interface CrossOrigin {
   /** On every reply. */
   readonly vary: readonly string[];

@@ -9,7 +9,7 @@ import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
 import { HandlerReply, replyToResult } from '../routes/handler-result.ts';
 import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
-import type { Match, MatchPath } from '../routes/router.ts';
+import type { Match, Matched } from '../routes/router.ts';
 import type { Route } from '../routes/route.ts';
 import type { Exchange } from './exchange.ts';
 import { checkMessage } from './message.ts';
@@ -18,7 +18,7 @@ import { checkMessage } from './message.ts';
 export interface Readers {
   readonly readFacts: (request: Exchange['request'] & RawRequest) => RequestFacts | Refused;
   readonly early: Early;
-  readonly matchRoute: (facts: RequestFacts) => ReturnType<MatchPath>;
+  readonly matchRoute: (facts: RequestFacts) => Matched | undefined;
 }
 
 export interface PipelineOptions {
@@ -45,7 +45,10 @@ export function createPipeline(
     const matched = matchRoute(facts);
     if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
 
-    const { demands, matches } = matched;
+    return respondTo(exchange, facts, matched);
+  }
+
+  function respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
     const match = matchFor(facts.method, matches);
     if (match === undefined) {
       const asked = { facts, demands, isServed: false };

@@ -23,20 +23,27 @@ export interface Responder {
 export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer): Responder {
   const { startTiming } = observer;
 
-  /** Writes the reply, or without one ends the connection, and observes. Never throws. */
+  /** Without a reply, ends the connection. */
+  function writeOrHangUp(exchange: Exchange, record: RequestRecord) {
+    const { request, response } = exchange;
+    if (record.reply === undefined && record.reason === undefined) {
+      if (!exchange.isGone) hangUp(response);
+      return record;
+    }
+
+    const replied = replies.complete(record, request);
+    writeReply(exchange, replied.reply, replies.extraFields(record, request.headers.origin));
+    return replied;
+  }
+
+  /** Writes the response, and observes. Never throws. */
   function write(exchange: Exchange, record: RequestRecord) {
     const { request, response } = exchange;
     let written = record;
     let status: number | null = null;
 
     try {
-      if (record.reply !== undefined || record.reason !== undefined) {
-        const replied = replies.complete(record, request);
-        written = replied;
-        writeReply(exchange, replied.reply, replies.extraFields(record, request.headers.origin));
-      } else if (!exchange.isGone) {
-        hangUp(response);
-      }
+      written = writeOrHangUp(exchange, record);
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
       // Node refuses the reply.

@@ -1,6 +1,7 @@
-// Which paths are served. Every request has a target in origin form; a service finds its routes by decoded
-// segments, a policy refuses what servers read in several ways, a gate refuses dot segments alone, because the
-// server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the host.
+// Which paths are served. Every request has a target in origin form. A service finds its routes by decoded
+// segments. A policy refuses what servers read in several ways. A gate refuses dot segments alone, because the
+// server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the
+// host.
 import { undefinedOn } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
 
@@ -30,9 +31,9 @@ export function hasDotSegments(target: string): boolean {
 const MAX_SEGMENTS = 100;
 
 /**
- * Service and policy: percent-decoded, none for `/`. An encoded slash stays inside its segment. `undefined` for
- * a broken escape (RFC 3986 §2.1), an empty segment, a dot segment (§3.3), or too many: one canonical form, or
- * none.
+ * Service and policy: percent-decoded, none for `/`. An encoded slash stays inside its segment. `undefined`
+ * for a broken escape (RFC 3986 §2.1), an empty segment, a dot segment (§3.3), or too many: one canonical
+ * form, or none.
  */
 export function pathSegments(path: string): readonly string[] | undefined {
   if (path === '/') return [];

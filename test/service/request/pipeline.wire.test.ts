@@ -188,7 +188,7 @@ test('refuses routes that overlap before anything is served, each pair with a pa
     get('/a/b', open, () => ({})),
     get('/a/c', open, () => ({})),
   ];
-  const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
+  const settings = { domain: 'idp.test', audience: 'api' };
   assert.throws(() => createService({ routes }, settings), {
     name: 'TypeError',
     message: [
@@ -208,7 +208,7 @@ test('reports every problem of a table of routes at once, each with its route', 
     { ...get('/d', open, nothing) } as never,
   ];
   const rules = [get('/admin', open, nothing) as never, under('/admin', needs(scope('e')))];
-  const settings = { domain: 'idp.test', audience: 'api', logLevel: 'silent' } as const;
+  const settings = { domain: 'idp.test', audience: 'api' };
   assert.throws(() => createService({ routes, rules }, settings), {
     name: 'TypeError',
     message: [
