@@ -179,7 +179,7 @@ test('refuses an empty list as the scopes of the resource, which would silently 
   assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more strings,/);
 });
 
-test('refuses a resource with another origin than the public URL, and accepts one with another path', () => {
+test('refuses a resource with another origin than the public URL, and accepts one with another path [RFC 9728 §3.3]', () => {
   const fault =
     /^RESOURCE_URL \(environment\): must be https:\/\/ \(http:\/\/ on loopback\), with the origin of the public URL, /;
   for (const [publicUrl, resource, isGood] of [

@@ -222,10 +222,6 @@ test('refuses options that do not fit each other', () => {
   for (const [given, problem] of [
     [{ replayStore, dpopMode: 'DISABLED' }, 'replayStore: has no use while the DPoP mode is DISABLED; '],
     [{ replayStore: () => true, dpopMode: 'DISABLED' }, 'replayStore: has no use while the DPoP mode is'],
-    [
-      { metadata: resourceMetadata({ url: 'https://api.test' }), publicUrl: 'https://other.test' },
-      'metadata: url: must be https:// (http:// on loopback), with the origin of the public URL, ',
-    ],
     [{ metrics: createMetrics({ port: 81 }), port: 81 }, 'metrics: port: is the port of the service itself'],
   ] as const) {
     const told = problemOf({ ...GIVEN, ...given });
@@ -235,6 +231,19 @@ test('refuses options that do not fit each other', () => {
   assert.throws(() => createGate({ ...GIVEN, metrics }), {
     message: 'metrics: have a port, but a gate does not listen; leave it out, and serve what text() returns',
   });
+});
+
+test('refuses metadata whose URL has another origin than the public URL [RFC 9728 §3.3]', () => {
+  const problem = 'metadata: url: must be https:// (http:// on loopback), with the origin of the public URL, ';
+  for (const [url, isGood] of [
+    ['https://api.test/mcp', true],
+    ['https://other.test', false],
+    ['https://api.test:8443', false],
+  ] as const) {
+    const metadata = resourceMetadata({ url });
+    const told = problemOf({ ...GIVEN, metadata, publicUrl: 'https://api.test/v1' });
+    assert.equal(told.startsWith(problem), !isGood, url);
+  }
 });
 
 for (const [what, make, problem] of [
