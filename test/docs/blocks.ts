@@ -1,7 +1,6 @@
 /* The generated blocks of the documents, by name: mostly tables of lists in src. Each receives the current
    rows of the document. */
 import { readFileSync } from 'node:fs';
-import { posix } from 'node:path';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { FETCH_ERROR_REASONS, EVENTS, type KeyReason } from '../../src/verify/base/events.ts';
 import {
@@ -18,9 +17,8 @@ import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../s
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
-import { closureOf, countTokens, doorsOf, isOption, readSources } from '../support/closures.ts';
+import { closureOf, doorsOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
-import { importsOf } from '../support/imports.ts';
 import { FLOORS, filesIn } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, samplesUnder } from './pages.ts';
@@ -146,57 +144,68 @@ const HTTP_REASONS = {
   ...REFUSALS.header_fields_too_large,
 };
 
-/**
- * What a deployment loads through each door, in addition to the doors above it, and what each option adds to all
- * of these.
- */
-const LOADED: readonly (readonly [what: string, ...entries: string[]])[] = [
-  ['you run `createGate`', 'gate.ts'],
-  ['… with any option', 'settings/option-settings.ts'],
-  ['you run `createService`', 'process/service.ts', 'settings/option-settings.ts'],
-  [
-    '… with `json()`, `query()`, `reply()` or `fail()`',
-    'service/routes/inputs.ts',
-    'service/routes/handler-reply.ts',
-  ],
-  ['you run `runService`', 'process/run.ts'],
-  ['you run `server.js`', 'server.ts'],
-  ['you run `runForwardAuth`', 'options/forward-auth.ts'],
-  ['you set `IDP_PROXY`', 'options/proxy.ts'],
-  ['you set `IDP_DPOP_REPLAY_STORE`', 'options/redis.ts'],
-  ['you set `RESOURCE_URL`', 'options/resource-metadata.ts'],
-  ['you set `CORS_ALLOWED_ORIGINS`', 'options/cors.ts'],
-  [
-    'you set `METRICS_PORT`, or run `createService`',
-    'options/metrics/metrics-listener.ts',
-    'options/metrics/metrics.ts',
-  ],
-  ['you have a `.env` or `application.yml`', 'settings/dot-env.ts', 'settings/yaml.ts'],
+/** What a reviewer of a deployment reads. Without `of`, in addition to the rows above; a part, in addition to a gate. */
+const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPart?: true }>[] = [
+  { when: 'you run `createGate`', entries: ['gate.ts'] },
+  {
+    when: 'you run `createService`',
+    entries: ['service/create-service.ts', 'service/routes/inputs.ts', 'service/routes/handler-reply.ts'],
+  },
+  { when: 'you run `runService`', entries: ['gatehouse.ts'] },
+  { when: 'you run `server.js`', entries: ['server.ts'] },
+  { when: 'you run `runForwardAuth`', entries: ['options/forward-auth.ts'], isPart: true },
+  {
+    when: 'you import `gatehouse-http/log`, or run a process, which always has a log',
+    entries: ['log.ts', 'options/log.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/redis`, or set `IDP_DPOP_REPLAY_STORE`',
+    entries: ['redis.ts', 'options/redis.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/proxy`, or set `IDP_PROXY`',
+    entries: ['proxy.ts', 'options/proxy.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/resource-metadata`, or set `RESOURCE_URL`',
+    entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/cors`, or set `CORS_ALLOWED_ORIGINS`',
+    entries: ['cors.ts', 'options/cors.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/metrics`, or set `METRICS_PORT`',
+    entries: ['metrics.ts', 'options/metrics/metrics-listener.ts'],
+    isPart: true,
+  },
 ];
 
 const whatToRead: Block = () => {
   const sources = readSources();
   let named: ReadonlySet<string> = new Set();
-  const rows = LOADED.map(([what, ...entries]) => {
+  const rows = LOADED.map(({ when, entries, isPart }) => {
     const { files } = closureOf({ entries }, sources);
-    const besides = files.flatMap((file) => typesBeside(file, sources.get(file) ?? ''));
-    const added = [...new Set([...files, ...besides])].filter((file) => !named.has(file)).sort();
+    const added = files.filter((file) => !named.has(file));
     const known = new Set([...named, ...added]);
     const names = namesOf(added, [...sources.keys()], known);
-    // Whoever sets one option need not set another.
-    if (!entries.every(isOption)) named = known;
-    const tokens = added.reduce((sum, file) => sum + countTokens(sources.get(file) ?? ''), 0);
-    const tens = Math.ceil(tokens / 10) * 10;
-    return [what, names.map(code).join(', '), tens.toLocaleString('en')];
+    // Whoever has one part need not have another.
+    if (!isPart) named = known;
+    return [when, names.map(code).join(', '), linesIn(added, sources, 10)];
   });
-  return tableOf(['when', 'read', 'source tokens, at most'], rows);
+  return tableOf(['when', 'read', 'lines, at most'], rows);
 };
 
-/** The files of its own folder of which a file imports only types. */
-const typesBeside = (file: string, source: string) =>
-  importsOf(source)
-    .filter(({ isType, from }) => isType && from.startsWith('./'))
-    .map(({ from }) => posix.join(posix.dirname(file), from));
+/** Rounded up, which stays true for a while. */
+function linesIn(files: readonly string[], sources: Sources, step: number): string {
+  const lines = files.reduce((sum, file) => sum + (sources.get(file) ?? '').split('\n').length - 1, 0);
+  return (Math.ceil(lines / step) * step).toLocaleString('en');
+}
 
 /** The files by name, and each folder as a whole once all its files have been named. */
 function namesOf(added: readonly string[], all: readonly string[], named: ReadonlySet<string>): string[] {
@@ -220,16 +229,14 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'all of src': 'all of `src`, with every option',
 };
 
-/** Rounded up to hundreds, which stay true for a while. */
 const closures: Block = () => {
   const sources = readSources();
   const rows = doorsOf(sources).flatMap((door) => {
-    const { files, tokens } = closureOf(door, sources);
-    const hundreds = Math.ceil(tokens / 100) * 100;
+    const { files } = closureOf(door, sources);
     const what = PROGRAMS[door.name];
-    return what === undefined ? [] : [[what, String(files.length), hundreds.toLocaleString('en')]];
+    return what === undefined ? [] : [[what, String(files.length), linesIn(files, sources, 100)]];
   });
-  return tableOf(['you run', 'files', 'source tokens, at most'], rows);
+  return tableOf(['you run', 'files', 'lines, at most'], rows);
 };
 
 const guards: Block = (written) => {
