@@ -1,7 +1,6 @@
 // Which paths are served. Every request has a target in origin form. A service finds its routes by decoded
-// segments. A policy refuses what servers read in several ways. A gate refuses dot segments alone, because the
-// server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the
-// host.
+// segments. A policy refuses what servers read in several ways. A gate refuses dot segments alone: the server
+// behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the host.
 import { undefinedOn } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
 
