@@ -116,7 +116,12 @@ export const { isGenuine } = CheckedCaller;
 /** Throw a `TypeError` for look-alikes. */
 export const { schemeOf, foundOf, callerAt } = CheckedCaller;
 
-export type SenderCheck = ReturnType<typeof createSenderCheck>;
+export type SenderCheck = (
+  token: VerifiedToken,
+  credentials: Credentials,
+  facts: RequestFacts,
+  nowMillis: number,
+) => MaybePromise<Caller | Refused>;
 
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
@@ -125,7 +130,7 @@ export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
   count?: Count,
-) {
+): SenderCheck {
   const verifyProof = createProofVerifier(options);
 
   /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new. */
@@ -137,12 +142,7 @@ export function createSenderCheck(
     });
   }
 
-  return (
-    token: VerifiedToken,
-    credentials: Credentials,
-    facts: RequestFacts,
-    nowMillis: number,
-  ): MaybePromise<Caller | Refused> => {
+  return function checkSender(token, credentials, facts, nowMillis) {
     const { cnf } = verifiedOf(token).claims;
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens

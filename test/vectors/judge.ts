@@ -22,7 +22,8 @@ export type Judgement = 'holds' | 'does not match' | `refused: ${string}`;
 /** The parts of a compact JWS, whatever its payload is; or the reason to refuse the text. */
 export function partsOf(text: string): UnverifiedJws | string {
   const jws = parseCompact(text);
-  if (jws !== 'payload-malformed') return jws;
+  if (!(jws instanceof Refused)) return jws;
+  if (jws.refusal.reason !== 'payload-malformed') return jws.refusal.reason;
 
   const [header = '', , signature = ''] = text.split('.');
   return {

@@ -21,9 +21,7 @@ import { unlessRefused } from '../support/refused.ts';
 const object = (value: unknown): JsonObject => (isJsonObject(value) ? value : assert.fail('not an object'));
 
 function parsed(text: unknown): UnverifiedJws {
-  const jws = parseCompact(textOf(text));
-  assert.ok(typeof jws === 'object', 'not a compact JWS');
-  return jws;
+  return unlessRefused(parseCompact(textOf(text)));
 }
 
 function usable(key: VerificationKey | string): VerificationKey {

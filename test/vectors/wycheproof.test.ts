@@ -12,6 +12,7 @@ import {
 } from '../../src/verify/base/encoding.ts';
 import { importProofKey, importSigningKey, type VerificationKey } from '../../src/verify/keys/jwk.ts';
 import { Cache } from '../../src/verify/base/cache.ts';
+import { Refused } from '../../src/verify/base/refusal.ts';
 import { parseCompact } from '../../src/verify/jws/compact.ts';
 import { verifySignature } from '../../src/verify/jws/signature.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
@@ -73,7 +74,8 @@ const countOf = (chosen: readonly Group[]) => chosen.reduce((sum, { vectors }) =
 
 /** What the parts of gatehouse say of a vector, in the order in which a token or a proof meets them. */
 function verdict(text: string, key: VerificationKey | string, algorithm: string): string {
-  const jws = parseCompact(text);
+  const parsed = parseCompact(text);
+  const jws = parsed instanceof Refused ? parsed.refusal.reason : 'good';
   if (jws === 'token-malformed' || jws === 'header-malformed') return jws;
   assert.equal(jws, 'payload-malformed', 'a payload that is a JSON object');
   const [header = '', , signature = ''] = text.split('.');

@@ -15,7 +15,7 @@ export function createNonceCheck(secret: string) {
     return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
   }
 
-  return (nonce: unknown, nowMillis: number) => {
+  return function checkNonce(nonce: unknown, nowMillis: number) {
     const slot = Math.floor(nowMillis / SLOT_MILLIS);
     const freshNonce = nonceOf(slot);
     // Not in constant time: nonces are not secret.

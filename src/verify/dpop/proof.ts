@@ -33,8 +33,15 @@ export interface Proof {
   readonly freshNonce: string | undefined;
 }
 
-/** Creates a verifier of proofs for a token and a request. */
-export function createProofVerifier(options: ProofOptions) {
+/** Checks a proof for a token and a request. */
+export type ProofVerifier = (
+  proof: string,
+  token: string,
+  facts: RequestFacts,
+  nowMillis: number,
+) => Proof | Refused;
+
+export function createProofVerifier(options: ProofOptions): ProofVerifier {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
   const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
@@ -80,10 +87,10 @@ export function createProofVerifier(options: ProofOptions) {
     return thumbprint;
   }
 
-  return (proof: string, token: string, facts: RequestFacts, nowMillis: number): Proof | Refused => {
+  return function verifyProof(proof, token, facts, nowMillis) {
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
-    if (typeof jws === 'string') return refuse('proof-malformed');
+    if (jws instanceof Refused) return refuse('proof-malformed');
 
     const header = checkProofHeader(jws.header, options.dpopAlgorithms);
     if (header instanceof Refused) return header;
@@ -103,9 +110,15 @@ export function createProofVerifier(options: ProofOptions) {
   };
 }
 
-type ProofHeader = Exclude<ReturnType<typeof checkProofHeader>, Refused>;
+interface ProofHeader {
+  readonly alg: Algorithm;
+  readonly jwk: JsonObject;
+}
 
-function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject, algorithms: readonly Algorithm[]) {
+function checkProofHeader(
+  { typ, alg, crit, b64, jwk }: JsonObject,
+  algorithms: readonly Algorithm[],
+): ProofHeader | Refused {
   // RFC 9449 §4.3(4)
   if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 

@@ -24,11 +24,14 @@ export class FetchError {
 
 type Skipped = Readonly<{ reason: KeyReason; kid: Printable }>;
 
-/** `usable` is never empty. */
-export type ImportedKeys = ReturnType<typeof importKeySet>;
+export interface ImportedKeys {
+  /** Never empty. */
+  readonly usable: readonly VerificationKey[];
+  readonly skipped: readonly Skipped[];
+}
 
 /** RFC 7517 §5: skips unusable keys. Throws `FetchError`. */
-export function importKeySet(document: JsonObject, algorithms?: readonly Algorithm[]) {
+export function importKeySet(document: JsonObject, algorithms?: readonly Algorithm[]): ImportedKeys {
   if (!Array.isArray(document.keys)) throw new FetchError('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchError('too-many-keys');
 

@@ -2,6 +2,7 @@
 // Needs a SignedPayload. Does not check guards (gate/rules/guards.ts) or the binding to a key
 // (verify/caller.ts).
 import { isFiniteNumber, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { refuse, type Refused } from '../base/refusal.ts';
 import { mediaType } from '../jws/compact.ts';
 import { payloadOf, type SignedPayload } from '../jws/signature.ts';
 
@@ -16,13 +17,13 @@ export interface TokenOptions {
   readonly requiredClaims: readonly string[];
 }
 
-/** Returns the first reason to refuse. */
+/** `undefined`: all are good. */
 export function checkClaims(
   signed: SignedPayload,
   header: JsonObject,
   options: TokenOptions,
   nowSeconds: number,
-) {
+): Refused | undefined {
   const claims = payloadOf(signed);
   // RFC 9068 §2.1, §4
   const isAtJwt = mediaType(header.typ) === 'at+jwt';
@@ -37,11 +38,11 @@ export function checkClaims(
 
 function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptions) {
   // RFC 7519 §4.1.1, RFC 9068 §4
-  if (iss !== issuer) return 'issuer-mismatch';
+  if (iss !== issuer) return refuse('issuer-mismatch');
 
   // RFC 7519 §4.1.3
   const audiences: readonly unknown[] = isTextArray(aud) ? aud : [aud];
-  return audience.some((one) => audiences.includes(one)) ? undefined : 'audience-mismatch';
+  return audience.some((one) => audiences.includes(one)) ? undefined : refuse('audience-mismatch');
 }
 
 /** RFC 7519 §4.1.4, §4.1.5. Repeated for cached tokens. */
@@ -51,20 +52,20 @@ export function checkTimes(
   nowSeconds: number,
 ) {
   // Stricter: RFC 7519 §4.1.4 leaves `exp` optional.
-  if (!isFiniteNumber(exp)) return 'expiry-malformed';
-  if (nowSeconds >= exp + clockToleranceSeconds) return 'expired';
+  if (!isFiniteNumber(exp)) return refuse('expiry-malformed');
+  if (nowSeconds >= exp + clockToleranceSeconds) return refuse('expired');
 
   if (nbf === undefined) return undefined;
-  if (!isFiniteNumber(nbf)) return 'not-before-malformed';
-  return nowSeconds < nbf - clockToleranceSeconds ? 'not-yet-valid' : undefined;
+  if (!isFiniteNumber(nbf)) return refuse('not-before-malformed');
+  return nowSeconds < nbf - clockToleranceSeconds ? refuse('not-yet-valid') : undefined;
 }
 
 function checkSubject({ iat, sub }: JsonObject) {
   // RFC 7519 §4.1.6
-  if (iat !== undefined && !isFiniteNumber(iat)) return 'issued-at-malformed';
+  if (iat !== undefined && !isFiniteNumber(iat)) return refuse('issued-at-malformed');
 
   // RFC 7519 §4.1.2. Stricter: required, as in RFC 9068 §2.2.
-  return typeof sub !== 'string' || sub === '' ? 'subject-malformed' : undefined;
+  return typeof sub !== 'string' || sub === '' ? refuse('subject-malformed') : undefined;
 }
 
 const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+jwt'];
@@ -75,18 +76,18 @@ const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 /** RFC 8725 §3.11, §3.12: refuses other kinds of token. Choice: a claim that is `null` counts as absent. */
 function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   const { token_use: use, typ, events } = claims;
-  if (isPresent(use) && use !== 'access') return 'token-use-refused';
+  if (isPresent(use) && use !== 'access') return refuse('token-use-refused');
 
   const type = typeof typ === 'string' ? typ.toLowerCase() : typ;
-  if (isPresent(type) && !ACCESS_PAYLOAD_TYPES.includes(type)) return 'payload-type-refused';
+  if (isPresent(type) && !ACCESS_PAYLOAD_TYPES.includes(type)) return refuse('payload-type-refused');
 
   // RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4
-  if (isPresent(events)) return 'event-token';
+  if (isPresent(events)) return refuse('event-token');
 
   // Choice: some providers add `nonce` to access tokens. These pass if they say what they are.
   const namesItself = use === 'access' || type === 'bearer' || type === 'dpop' || isAtJwt;
   const looksLikeIdToken = ID_TOKEN_MEMBERS.some((name) => isPresent(claims[name]));
-  return looksLikeIdToken && !namesItself ? 'id-token' : undefined;
+  return looksLikeIdToken && !namesItself ? refuse('id-token') : undefined;
 }
 
 /** RFC 9068 §2.2, §4, and the claims that the settings require. */
@@ -94,7 +95,9 @@ function checkDemands(claims: JsonObject, isAtJwt: boolean, options: TokenOption
   const { client_id: client, jti, iat } = claims;
   const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
   const followsProfile = hasClaims && isAtJwt;
-  if (options.tokenType === 'at+jwt' && !followsProfile) return 'profile-required';
+  if (options.tokenType === 'at+jwt' && !followsProfile) return refuse('profile-required');
 
-  return options.requiredClaims.some((name) => !isPresent(claims[name])) ? 'claim-required' : undefined;
+  return options.requiredClaims.some((name) => !isPresent(claims[name]))
+    ? refuse('claim-required')
+    : undefined;
 }

@@ -41,23 +41,21 @@ const { seal, unseal } = sealing<Verified, 'VerifiedToken'>();
 /** Throws a `TypeError` for anything but a `VerifiedToken`. */
 export const verifiedOf = unseal;
 
-export type TokenVerifier = ReturnType<typeof createTokenVerifier>;
+/** Returns a promise only to wait for keys. Once the key is found, refusals name `kid` and issuer. */
+export type TokenVerifier = (token: string) => MaybePromise<VerifiedToken | Refused>;
 
-/**
- * Creates a token verifier, which caches up to `cacheEntries` tokens by SHA-256. It returns a promise only to
- * wait for keys. Once the key is found, refusals name `kid` and issuer.
- */
+/** Creates a token verifier, which caches up to `cacheEntries` tokens by SHA-256. */
 export function createTokenVerifier(
   issuers: readonly Issuer[],
   clock: Clock,
   cacheEntries: number,
   count?: Count,
-) {
+): TokenVerifier {
   const cache = new Cache<VerifiedToken>(cacheEntries);
 
   function verifyUncached(token: string, digest: string): MaybePromise<VerifiedToken | Refused> {
     const jws = parseCompact(token);
-    if (typeof jws === 'string') return refuse(jws);
+    if (jws instanceof Refused) return jws;
 
     // Unverified, `iss` only selects the issuer; `checkClaims` checks it. If there is only one issuer, it is
     // selected: a wrong `iss` is refused after the signature.
@@ -74,8 +72,8 @@ export function createTokenVerifier(
       const signed = verifySignature(jws, key);
       if (signed === undefined) return refuse('signature-mismatch').with(found);
 
-      const reason = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
-      if (reason !== undefined) return refuse(reason).with(found);
+      const refused = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
+      if (refused !== undefined) return refused.with(found);
 
       count?.('token', 'verified');
       const claims = deepFreeze(payloadOf(signed));
@@ -85,7 +83,7 @@ export function createTokenVerifier(
     });
   }
 
-  return (token: string): MaybePromise<VerifiedToken | Refused> => {
+  function verifyToken(token: string): MaybePromise<VerifiedToken | Refused> {
     const digest = hash('sha256', token, 'base64url');
     const cached = cache.get(digest);
     if (cached === undefined) return verifyUncached(token, digest);
@@ -104,7 +102,9 @@ export function createTokenVerifier(
 
       return verifyUncached(token, digest);
     });
-  };
+  }
+
+  return verifyToken;
 }
 
 /** Requests with the same token share its claims. */

@@ -234,7 +234,8 @@ test('refuses options that do not fit each other', () => {
 });
 
 test('refuses metadata whose URL has another origin than the public URL [RFC 9728 §3.3]', () => {
-  const problem = 'metadata: url: must be https:// (http:// on loopback), with the origin of the public URL, ';
+  const problem =
+    'metadata: url: must be https:// (http:// on loopback), with the origin of the public URL, ';
   for (const [url, isGood] of [
     ['https://api.test/mcp', true],
     ['https://other.test', false],

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../../src/verify/jws/compact.ts';
+import { unlessRefused } from '../../support/refused.ts';
 import { BASE64URL_MISSPELLINGS } from '../../support/spellings.ts';
 import {
   CLAIMS,
@@ -25,8 +26,7 @@ const sealed = (header: string, payload: string) =>
   `${header}.${payload}.${rs256(Buffer.from(`${header}.${payload}`)).toString('base64url')}`;
 
 test('splits a token into its header, payload, signing input and signature [RFC 7515 §3.1]', () => {
-  const jws = parseCompact(`${encode('{"alg":"x","n":1}')}.${encode('{"a":[2]}')}.AQID`);
-  assert.ok(typeof jws === 'object');
+  const jws = unlessRefused(parseCompact(`${encode('{"alg":"x","n":1}')}.${encode('{"a":[2]}')}.AQID`));
   assert.deepEqual({ ...jws.header }, { alg: 'x', n: 1 });
   assert.deepEqual({ ...jws.payload }, { a: [2] });
   assert.equal(jws.signingInput, `${encode('{"alg":"x","n":1}')}.${encode('{"a":[2]}')}`);
@@ -34,7 +34,7 @@ test('splits a token into its header, payload, signing input and signature [RFC 
 });
 
 test('leaves an empty signature to the signature check', () => {
-  assert.ok(typeof parseCompact('e30.e30.') === 'object');
+  assert.equal(unlessRefused(parseCompact('e30.e30.')).signature.length, 0);
 });
 
 const wrongParts: readonly [string, string][] = [

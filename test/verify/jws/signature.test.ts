@@ -4,6 +4,7 @@ import { createHash, privateEncrypt, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
 import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { unlessRefused } from '../../support/refused.ts';
 import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/jws/signature.ts';
 import {
   CLAIMS,
@@ -101,8 +102,8 @@ test('accepts a token with unusually spelled JSON, since the signature covers th
 
 function signed(token = GOOD, jwk: object = signingKey.publicJwk): SignedPayload | undefined {
   const key = importSigningKey({ ...jwk });
-  const jws = parseCompact(token);
-  assert.ok(typeof key === 'object' && typeof jws === 'object');
+  const jws = unlessRefused(parseCompact(token));
+  assert.ok(typeof key === 'object');
   return verifySignature(jws, key);
 }
 

@@ -7,6 +7,7 @@ import { factsOf, importProofKey, type VerificationKey } from '../../../src/veri
 import type { KeyReason } from '../../../src/verify/base/events.ts';
 import { Cache } from '../../../src/verify/base/cache.ts';
 import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { unlessRefused } from '../../support/refused.ts';
 import { verifySignature } from '../../../src/verify/jws/signature.ts';
 import {
   makeProof,
@@ -125,8 +126,8 @@ for (const alg of PROOF_ALGORITHMS) {
     const [jws, other] = [
       proof,
       `${proof.slice(0, proof.indexOf('.'))}.e30${proof.slice(proof.lastIndexOf('.'))}`,
-    ].map(parseCompact);
-    assert.ok(typeof key === 'object' && typeof jws === 'object' && typeof other === 'object');
+    ].map((text) => unlessRefused(parseCompact(text)));
+    assert.ok(typeof key === 'object' && jws !== undefined && other !== undefined);
     assert.notEqual(verifySignature(jws, key), undefined);
     assert.equal(verifySignature(other, key), undefined);
   });
