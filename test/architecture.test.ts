@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that still load more than their bounds, and how much. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 12_440,
-  createGate: 24_980,
-  createService: 32_110,
-  runService: 35_140,
-  server: 36_380,
-  'all of src': 52_530,
+  verify: 12_581,
+  createGate: 25_126,
+  createService: 32_254,
+  runService: 35_289,
+  server: 36_522,
+  'all of src': 52_673,
 };
 
 /** The tokens of the routes of `src/profiles/` as shipped. */
