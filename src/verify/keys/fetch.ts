@@ -15,6 +15,8 @@ const MAX_BYTES = 512 * 1024;
 /** What TLS may add: certificates, tickets and the framing of its records. */
 const MAX_TLS_BYTES = 128 * 1024;
 const WATCH_MILLIS = 20;
+/** Stricter: Node needs seconds for a long host outside ASCII. */
+const MAX_ADDRESS_LENGTH = 2_000;
 
 const HEADERS = {
   // RFC 9110 §10.1.5: firewalls turn away requests without it.
@@ -57,13 +59,22 @@ export class ByteLimit {
   #exceed() {
     this.#isExceeded = true;
     // Not at once: Node's parser still expects its socket to be there.
-    queueMicrotask(() => this.#connections.forEach((connection) => connection.destroy()));
+    queueMicrotask(() => this.disconnect());
+  }
+
+  disconnect() {
+    this.#connections.forEach((connection) => connection.destroy());
   }
 
   /** Throws `FetchError` if more was sent. */
+  check() {
+    if (this.#isExceeded) throw new FetchError('too-large');
+  }
+
+  /** Throws like `check`. */
   end() {
     clearInterval(this.#timer);
-    if (this.#isExceeded) throw new FetchError('too-large');
+    this.check();
   }
 }
 
@@ -99,16 +110,15 @@ export function createKeyFetcher(
     if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
 
     const address = document.jwks_uri;
-    if (typeof address !== 'string' || !/^https:/i.test(address) || !URL.canParse(address)) {
-      throw new FetchError('address-refused');
-    }
+    if (!isKeyAddress(address)) throw new FetchError('address-refused');
     return address;
   }
 
   /** Returns `fallback`, if given, for a 404. */
   async function fetchJson(address: string, limits: Limits, fallback?: JsonObject) {
-    // The deadline may have passed during discovery.
+    // Discovery may have reached either limit.
     limits.signal.throwIfAborted();
+    limits.bytes.check();
 
     const url = new URL(address);
     if (url.protocol !== 'https:') throw new FetchError('connection-failed', 'ERR_INVALID_PROTOCOL');
@@ -133,7 +143,11 @@ export function createKeyFetcher(
     secureContext ??= createSecureContext();
     const bytes = new ByteLimit();
     return fetchKeySet({ signal, bytes, secureContext })
-      .catch(rethrow)
+      .catch((error: unknown) => {
+        // Node throws some errors without closing the connection.
+        bytes.disconnect();
+        rethrow(error);
+      })
       .finally(() => bytes.end());
   }, timeoutMillis);
 }
@@ -152,12 +166,24 @@ export function withDeadline(fetch: (signal: AbortSignal) => Promise<JsonObject>
   };
 }
 
+function isKeyAddress(address: unknown): address is string {
+  if (typeof address !== 'string' || address.length > MAX_ADDRESS_LENGTH) return false;
+  if (!/^https:/i.test(address) || !URL.canParse(address)) return false;
+
+  // RFC 9110 §4.2.4: Node would send a user and password, or fail to decode them.
+  const { username, password } = new URL(address);
+  return username === '' && password === '';
+}
+
 function connectDirectly({ hostname, port }: URL, { signal, bytes }: Limits) {
   return new Promise<Socket>((resolve, reject) => {
     const host = hostname.replace(/^\[|\]$/g, '');
     const socket = connectSocket({ host, port: Number(port || 443), signal });
     bytes.watch(socket);
     socket.on('connect', () => resolve(socket)).on('error', reject);
+
+    // `bytes` ends it without an error.
+    socket.on('close', () => reject(new FetchError('connection-failed')));
   });
 }
 

@@ -1,13 +1,7 @@
 // Imports a JSON Web Key for one algorithm, after checks of type, size and purpose, because crypto.verify
 // uses any key (RFC 8725 §3.1). Does not check whose key it is: the provider's set or the token's binding
 // does.
-import {
-  constants,
-  createPublicKey,
-  hash,
-  type AsymmetricKeyDetails,
-  type VerifyKeyObjectInput,
-} from 'node:crypto';
+import { constants, createPublicKey, hash, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
 import { codeOf, isError, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
@@ -17,6 +11,8 @@ import { sealing, type Sealed } from '../base/sealed.ts';
 const MAX_SIGNING_BITS = 8192;
 const MAX_PROOF_BITS = 4096;
 const MAX_EXPONENT = 0xffff_ffff;
+/** 32 bits in base64url. */
+const MAX_EXPONENT_LENGTH = 6;
 
 /** RFC 7518 §3.4: no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
@@ -144,7 +140,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
-    const reason = members.kty === 'RSA' ? checkRsa(members, key.asymmetricKeyDetails, maxBits) : undefined;
+    const reason = members.kty === 'RSA' ? checkRsa(members, key, maxBits) : undefined;
     return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
   } catch (error) {
     // OpenSSL's errors have a code.
@@ -156,11 +152,11 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
 /** RFC 7638 §3. Valid members need no escapes, so JSON.stringify is canonical. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function checkRsa(
-  { n }: JsonObject,
-  { modulusLength = 0, publicExponent = 0n }: AsymmetricKeyDetails = {},
-  maxBits: number,
-) {
+function checkRsa({ e, n }: JsonObject, key: KeyObject, maxBits: number) {
+  // First: for the details, Node needs time that grows with the square of the exponent's length.
+  if (String(e).length > MAX_EXPONENT_LENGTH) return 'exponent';
+
+  const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
   const lastByte = Buffer.from(String(n), 'base64url').at(-1) ?? 0;
   // RFC 7518 §3.3. No product of two odd primes is even (RFC 8017 §3.1).
   if (modulusLength < 2048 || modulusLength > maxBits || lastByte % 2 === 0) return 'size';

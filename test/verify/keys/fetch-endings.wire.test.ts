@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import type { KeySource } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
+import { startProxy } from '../../idp/proxy.ts';
 import { cutTls, speakTls, startRawServer, type RawServer } from '../../idp/raw-server.ts';
 import { fetchKeys, reasonAtDeadline, reasonOf, sourceAt } from './fetch-fixture.ts';
 
@@ -287,3 +288,21 @@ test(
     assert.deepEqual(await reasonOf(sourceOf(server)), ['connection-failed', '']);
   },
 );
+
+for (const place of ['directly', 'through a proxy'] as const) {
+  test(
+    `leaves no connection when Node throws instead of making the request, ${place} [F11]`,
+    BOUNDED,
+    async (context) => {
+      const server = await start(context, (socket) => speakTls(socket, () => {}));
+      const proxy = await startProxy();
+      context.after(() => proxy.stop());
+      // Node cannot decode this user.
+      const source = sourceAt(`https://%ff@localhost:${server.port}/`);
+      const address = place === 'directly' ? undefined : `http://127.0.0.1:${proxy.port}`;
+      assert.deepEqual(await reasonOf(source, FAR_DEADLINE_MILLIS, address), ['unforeseen', '']);
+      await server.closed();
+      while (proxy.openSockets > 0) await new Promise(setImmediate);
+    },
+  );
+}

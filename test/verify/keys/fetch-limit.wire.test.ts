@@ -1,6 +1,8 @@
 /* How much may be sent for one fetch: everything that provider and proxy send counts, not only bodies. */
 import assert from 'node:assert/strict';
+import dns from 'node:dns';
 import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { describe, test, type TestContext } from 'node:test';
 import type { KeySource } from '../../../src/verify/keys/fetch.ts';
 import { identity, speakTls, startRawServer, type RawServer } from '../../idp/raw-server.ts';
@@ -203,4 +205,66 @@ for (const [condition, more, outcome] of [
       assert.equal(end, outcome);
     }
   });
+}
+
+test(
+  'opens no connection for the keys after a discovery document of more than 512 KiB [F6]',
+  BOUNDED,
+  async (context) => {
+    const keys = await start(context, () => {});
+    const server = await start(context, (socket) =>
+      speakTls(socket, (secure) => {
+        const { issuer } = discovered(server);
+        const jwks_uri = `https://localhost:${keys.port}/`;
+        secure.end(RESPONSES['a body with a length']!(MAX_BYTES + 1, { issuer, jwks_uri }));
+      }),
+    );
+    assert.deepEqual(await reasonOf(discovered(server), DEADLINE_MILLIS), TOO_LARGE);
+    assert.equal(keys.connections, 0);
+  },
+);
+
+/** Writes a text in TLS records of one byte, which reach the client in one piece. */
+function sendInBytes(socket: Socket, text: () => string): void {
+  const records: Buffer[] = [];
+
+  let keep = (record: Buffer) => void socket.write(record);
+
+  const pipe = new Duplex({
+    read() {},
+    write(record: Buffer, _, done) {
+      keep(record);
+      done();
+    },
+  });
+
+  socket.on('data', (chunk) => pipe.push(chunk));
+
+  speakTls(pipe as Socket, async (secure) => {
+    keep = (record) => void records.push(record);
+    for (const byte of text()) await new Promise((sent) => secure.write(byte, sent));
+    socket.write(Buffer.concat(records));
+  });
+}
+
+for (const place of ['directly', 'through a proxy'] as const) {
+  test(
+    `counts the TLS records of discovery while the name in the address of the keys is looked up, ${place} [F6]`,
+    BOUNDED,
+    async (context) => {
+      const server = await start(context, (socket) =>
+        sendInBytes(socket, () =>
+          RESPONSES['a body with a length']!(7_000, { issuer, jwks_uri: 'https://hangs.test/' }),
+        ),
+      );
+      const { issuer } = discovered(server);
+      const proxy = await startProxy();
+      context.after(() => proxy.stop());
+      const { lookup } = dns;
+      const hang = (...args: Parameters<typeof lookup>) => args[0] === 'hangs.test' || lookup(...args);
+      context.mock.method(dns, 'lookup', hang);
+      const address = place === 'directly' ? undefined : `http://127.0.0.1:${proxy.port}`;
+      assert.deepEqual(await reasonOf(discovered(server), DEADLINE_MILLIS, address), TOO_LARGE);
+    },
+  );
 }

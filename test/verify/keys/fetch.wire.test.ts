@@ -128,6 +128,8 @@ for (const [condition, change] of ISSUERS) {
   });
 }
 
+const withUser = (user: string) => keySetOf(provider).replace('//', `//${user}@`);
+
 const ADDRESSES: [condition: string, address: (plain: string) => unknown][] = [
   ['without jwks_uri', () => undefined],
   ['whose jwks_uri is plain http', (plain) => plain],
@@ -139,6 +141,10 @@ const ADDRESSES: [condition: string, address: (plain: string) => unknown][] = [
   ['whose jwks_uri is relative', () => '/.well-known/jwks.json'],
   ['whose jwks_uri is empty', () => ''],
   ['whose jwks_uri is an array', () => [keySetOf(provider)]],
+  ['whose jwks_uri has a user and a password [RFC 9110 §4.2.4]', () => withUser('user:secret')],
+  ['whose jwks_uri has a user that cannot be decoded [RFC 9110 §4.2.4]', () => withUser('%ff')],
+  ['whose jwks_uri has a password alone [RFC 9110 §4.2.4]', () => withUser(':secret')],
+  ['whose jwks_uri has 2,001 characters', () => keySetOf(provider).padEnd(2_001, '?')],
 ];
 
 for (const [condition, address] of ADDRESSES) {
@@ -149,6 +155,11 @@ for (const [condition, address] of ADDRESSES) {
     assert.equal(plain.server.connections, 0);
   });
 }
+
+test('accepts a URL of 2,000 characters', async () => {
+  provider.discoveryDocument({ jwks_uri: keySetOf(provider).padEnd(2_000, '?') });
+  assert.deepEqual(kidsOf(await fetchKeys(sourceOf(provider))), [provider.signingKey.kid]);
+});
 
 test('accepts a URL whose scheme is in capital letters', async () => {
   provider.discoveryDocument({ jwks_uri: keySetOf(provider).replace('https', 'HTTPS') });

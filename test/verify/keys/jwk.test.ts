@@ -197,3 +197,10 @@ for (const failure of [new RangeError('no memory'), { code: 'no error' }, 'text'
     );
   });
 }
+
+test('refuses an exponent of 200,000 bytes without reading it as a number, which would take Node seconds', () => {
+  const before = process.cpuUsage();
+  assert.equal(importKey({ e: integer(1_600_000) }), 'exponent');
+  const { user, system } = process.cpuUsage(before);
+  assert.ok(user + system < 1_000_000, `${user + system} microseconds`);
+});
