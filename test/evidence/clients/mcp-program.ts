@@ -9,7 +9,7 @@ import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/watch.ts';
 
 export const PAGE = 'docs/for-mcp-and-agents.md';
-const BUILT = createRequire(import.meta.url).resolve('../../../dist/gate.js');
+const built = (name: string) => createRequire(import.meta.url).resolve(`../../../dist/${name}.js`);
 
 /** The server of an SDK, on Node if it does not say otherwise. */
 export type ServerKind = (typeof SERVER_KINDS)[number];
@@ -89,7 +89,7 @@ function linesOf(kind: ServerKind | undefined): string {
 /** The lines of the page, for this provider and this port. */
 function programOf({ domain, issuer, kind, edit = (lines) => lines }: ProgramOptions, port: number): string {
   return replaceAll(edit(linesOf(kind)), [
-    ["'gatehouse-http/gate'", `'${BUILT}'`],
+    ...['gate', 'log', 'resource-metadata'].map((name) => [`'gatehouse-http/${name}'`, `'${built(name)}'`] as const),
     ["'tenant.example.com'", `'${domain}'`],
     ["'https://tenant.example.com'", `'${issuer}'`],
     ['https://mcp.example.com/mcp', `http://127.0.0.1:${port}/mcp`],

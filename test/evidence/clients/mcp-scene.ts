@@ -81,7 +81,7 @@ export async function inScene<Result>(
 
   const edits = (lines: string) =>
     replaceAll(edit(withOddTools(lines)), [
-      ['  resourceUrl: RESOURCE,\n', `  resourceUrl: RESOURCE,\n  ${withIssuer(other)}\n`],
+      ['  log: jsonLog(),\n', `  log: jsonLog(),\n  ${withIssuer(other)}\n`],
       ['sessions: 1_000,', `sessions: ${SESSIONS},`],
     ]);
 

@@ -57,7 +57,7 @@ async function walkAll(
 }
 
 const withDpop = (lines: string) =>
-  replaceAll(lines, [['  resourceUrl: RESOURCE,\n', "  resourceUrl: RESOURCE,\n  dpopMode: 'ALLOWED',\n"]]);
+  replaceAll(lines, [['  log: jsonLog(),\n', "  log: jsonLog(),\n  dpopMode: 'ALLOWED',\n"]]);
 
 /** Facts about the server of one SDK. */
 async function reportServer(report: Report, provider: RealProvider, kind: ServerKind): Promise<void> {

@@ -10,13 +10,18 @@ const routes = routesOf(new Orders());
 
 const staff = createTestIssuer({ domain: 'staff.test' });
 const partner = createTestIssuer({ domain: 'partner.test', audience: 'orders' });
-const { domain, audience } = partner.settings;
+const { domain, audience } = partner.options;
 const issuers = { partner: { domain, audience } };
 
 const service = createService(
   { routes },
-  { ...staff.settings, issuers, host: '127.0.0.1', port: 0 },
-  { fetchKeys: (_, name) => (name === 'idp' ? staff : partner).fetchKeys() },
+  {
+    ...staff.options,
+    issuers,
+    fetchKeys: (_, name) => (name === 'idp' ? staff : partner).options.fetchKeys(),
+    host: '127.0.0.1',
+    port: 0,
+  },
 );
 
 const url = await service.listen();

@@ -1,0 +1,81 @@
+/* docs/settings.md says of each part by which option it is given, who makes it, where that is imported from, and
+   how many gates and services it serves; and which settings are no options. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createGate } from '../../src/gate.ts';
+import { cors } from '../../src/cors.ts';
+import { jsonLog } from '../../src/log.ts';
+import { createMetrics } from '../../src/metrics.ts';
+import { throughProxy } from '../../src/proxy.ts';
+import { redisReplayStore } from '../../src/redis.ts';
+import { resourceMetadata } from '../../src/resource-metadata.ts';
+import { SERVICE_OPTIONS } from '../../src/service/options.ts';
+import { PART_SETTINGS } from '../../src/settings/parts.ts';
+import { createTestIssuer } from '../../src/testing.ts';
+import { codeIn, read, tableUnder, under } from './pages.ts';
+
+/** A part for each option. A port is left out: it binds the metrics to one service. */
+const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => object]>> = {
+  log: ['jsonLog', () => jsonLog({ level: 'silent' })],
+  replayStore: ['redisReplayStore', () => redisReplayStore('redis://127.0.0.1:1')],
+  connect: ['throughProxy', () => throughProxy('http://127.0.0.1:1')],
+  metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
+  cors: ['cors', () => cors({ origins: ['https://app.test'] })],
+  metrics: ['createMetrics', () => createMetrics()],
+};
+
+const { options } = createTestIssuer();
+
+const { exports } = JSON.parse(read('package.json')) as { exports: Readonly<Record<string, object>> };
+
+const ROWS = tableUnder('docs/settings.md', 'Parts').map((row) => {
+  const [option = '', maker = '', path = ''] = row.map((cell) => codeIn(cell)[0] ?? '');
+  return { option, maker, path, settings: codeIn(row[3] ?? ''), serves: row[4] ?? '' };
+});
+
+test('docs/settings.md has a row for each option that takes a part', () => {
+  assert.deepEqual(
+    ROWS.map(({ option }) => option),
+    Object.keys(MAKERS),
+  );
+  const takers = Object.entries(SERVICE_OPTIONS).filter(([, { rule }]) => /a part that/.test(rule({}) ?? ''));
+  assert.deepEqual(takers.map(([name]) => name).sort(), Object.keys(MAKERS).sort());
+});
+
+for (const { option, maker, path, serves } of ROWS) {
+  test(`docs/settings.md says who makes the part ${option}, and how many gates it serves`, () => {
+    const [name, make] = MAKERS[option]!;
+    assert.ok(maker.startsWith(`${name}(`), maker);
+    assert.ok(Object.hasOwn(exports, path.replace('gatehouse-http', '.')), path);
+    assert.match(read(path.replace('gatehouse-http', 'src').concat('.ts')), new RegExp(`\\b${name}\\b`));
+
+    const part = make();
+
+    const createOne = () => createGate({ ...options, [option]: part }).close();
+
+    createOne();
+    if (serves.startsWith('any number')) createOne();
+    else assert.throws(createOne, { message: `${option}: serves another already; make one more` });
+  });
+}
+
+test('docs/settings.md names the settings of each part', () => {
+  const prefixes = ROWS.flatMap(({ settings }) => settings);
+  const missing = Object.values(PART_SETTINGS)
+    .map(({ env }) => env)
+    .filter((env) => !prefixes.some((one) => env === one || (one.endsWith('_') && env.startsWith(one))));
+  assert.deepEqual(missing, []);
+});
+
+test('docs/settings.md says which names only a service has, and which settings are no options', () => {
+  const text = under('docs/settings.md', 'In code');
+  const [, ofService = ''] = /only a service has, given to a gate: ([^.]+)\./.exec(text) ?? [];
+  assert.equal(codeIn(ofService).length, 5);
+  for (const name of codeIn(ofService)) {
+    const message = `${name}: is an option of createService alone; remove it here`;
+    assert.throws(() => createGate({ ...options, [name]: 1 }), { message });
+  }
+  for (const name of ['profile', 'orgId', 'scopePolicy', 'applicationName', 'configFile']) {
+    assert.throws(() => createGate({ ...options, [name]: 'x' }), { name: 'TypeError', message: /is no option/ });
+  }
+});
