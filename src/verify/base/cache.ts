@@ -1,8 +1,9 @@
 // A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire
 // values: the caller checks them again.
 
-/** A power of two; 4 bytes each. */
-const MARKS = 65_536;
+/** Of 4 bytes each. With fewer, keys that are used in turn would evict each other's mark. */
+const LEAST_MARKS = 65_536;
+const MARKS_OF_A_VALUE = 4;
 
 /**
  * Holds at most `capacity` values, rounded up to even. Keys must end in 8 characters of a base64url digest.
@@ -11,11 +12,14 @@ export class Cache<Value> {
   readonly #generationCapacity: number;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
-  /** The last offered key of each slot. */
-  readonly #marks = new Int32Array(MARKS);
+  /** The last two offered keys of each slot, the last one first. */
+  readonly #marks: Int32Array;
 
   constructor(capacity: number) {
     this.#generationCapacity = Math.ceil(capacity / 2);
+    const wanted = Math.max(LEAST_MARKS, capacity * MARKS_OF_A_VALUE);
+    // A power of two, so that bits of a mark choose its slot.
+    this.#marks = new Int32Array(2 ** Math.ceil(Math.log2(wanted)));
   }
 
   get(key: string): Value | undefined {
@@ -24,17 +28,25 @@ export class Cache<Value> {
 
   /** Stores the value if its key was offered before. */
   offer(key: string, value: Value) {
-    const mark = markOf(key);
-    const slot = mark & (MARKS - 1);
-    const isMarked = this.#marks[slot] === mark;
-    this.#marks[slot] = mark;
-    if (!isMarked || this.#generationCapacity === 0) return;
+    if (!this.#isMarked(key) || this.#generationCapacity === 0) return;
 
     if (this.#recent.size >= this.#generationCapacity) {
       this.#older = this.#recent;
       this.#recent = new Map();
     }
     this.#recent.set(key, value);
+  }
+
+  /** Marks it if it is not. Two places, so that two keys of one slot do not evict each other for ever. */
+  #isMarked(key: string) {
+    const marks = this.#marks;
+    const mark = markOf(key);
+    const slot = mark & (marks.length - 2);
+    if (marks[slot] === mark || marks[slot + 1] === mark) return true;
+
+    marks[slot + 1] = marks[slot] ?? 0;
+    marks[slot] = mark;
+    return false;
   }
 }
 

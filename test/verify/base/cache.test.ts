@@ -47,6 +47,47 @@ test('stores a value on its second offer even after 99 others, in a cache for 20
   assert.equal(held(memory, ...names), names.join(''));
 });
 
+/** Ends in 8 characters that stand for these 32 bits. */
+function keyMarked(mark: number): string {
+  const bytes = Buffer.alloc(6);
+  bytes.writeInt32LE(mark);
+  return bytes.toString('base64url');
+}
+
+for (const [capacity, marks] of [
+  [10, 65_536],
+  [10_000, 65_536],
+  [50_000, 262_144],
+] as const) {
+  test(`stores two keys that are offered in turn and share a slot of the ${marks} marks for ${capacity} values`, () => {
+    const memory = new Cache<string>(capacity);
+    const keys = [marks, 2 * marks].map(keyMarked);
+    for (const key of [...keys, ...keys]) memory.offer(key, key);
+    assert.deepEqual(
+      keys.map((key) => memory.get(key)),
+      keys,
+    );
+  });
+
+  test(`of three keys that are offered in turn and share a slot of ${marks} marks, stores none`, () => {
+    const memory = new Cache<string>(capacity);
+    const keys = [marks, 2 * marks, 3 * marks].map(keyMarked);
+    for (const key of [...keys, ...keys]) memory.offer(key, key);
+    assert.deepEqual(
+      keys.map((key) => memory.get(key)),
+      [undefined, undefined, undefined],
+    );
+  });
+}
+
+test('stores 98 % of 50,000 keys that are offered in turn, in a cache for 100,000', () => {
+  const memory = new Cache<string>(100_000);
+  const keys = Array.from({ length: 50_000 }, (_, index) => keyOf(`key ${index}`));
+  for (const key of [...keys, ...keys]) memory.offer(key, key);
+  const stored = keys.filter((key) => memory.get(key) === key).length;
+  assert.ok(stored > 49_000, `${stored} stored`);
+});
+
 test('keeps the value that was offered last', () => {
   const memory = memoryOf(4, 'a');
   memory.offer(keyOf('a'), 'new');
