@@ -24,9 +24,9 @@ const ALGORITHMS = {
   ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', options: ECDSA },
   ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', options: ECDSA },
   ES512: { kty: 'EC', crv: 'P-521', digest: 'sha512', options: ECDSA },
-  EdDSA: { kty: 'OKP', crv: 'Ed25519', digest: null, options: {} },
+  EdDSA: { kty: 'OKP', crv: 'Ed25519', digest: null, options: undefined },
   PS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: PSS },
-  RS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: {} },
+  RS256: { kty: 'RSA', crv: undefined, digest: 'sha256', options: undefined },
 } as const;
 
 export type Algorithm = keyof typeof ALGORITHMS;
@@ -40,7 +40,8 @@ export interface KeyFacts {
   /** RFC 8725 §3.1 */
   readonly algorithm: Algorithm;
   readonly digest: string | null;
-  readonly input: VerifyKeyObjectInput;
+  /** Bare without options: in an object, Node 24 throws and catches two errors at each use. */
+  readonly input: KeyObject | VerifyKeyObjectInput;
   /** RFC 7638, base64url. */
   readonly thumbprint: string;
   readonly kid: string | undefined;
@@ -141,7 +142,8 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
     const reason = members.kty === 'RSA' ? checkRsa(members, key, maxBits) : undefined;
-    return reason ?? seal({ algorithm, digest, input: { key, ...options }, thumbprint, kid });
+    const input = options === undefined ? key : { key, ...options };
+    return reason ?? seal({ algorithm, digest, input, thumbprint, kid });
   } catch (error) {
     // OpenSSL's errors have a code.
     if (isError(error) && codeOf(error) !== undefined) return 'not-importable';
