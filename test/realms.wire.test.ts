@@ -1,7 +1,9 @@
 /* The package in a realm of its own, in which every error of Node is of another class. Real test runners:
    `npm run evidence runners`. */
+import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { runInContext } from 'node:vm';
 import { createRealm } from './support/realm.ts';
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -15,3 +17,14 @@ const cases: Record<string, () => Promise<void>> = load(pathOf('support/adverse.
 });
 
 for (const [name, run] of Object.entries(cases)) test(`in another realm, ${name}`, run);
+
+test('names an error and shows no frame where the formatter of stacks cannot be set', () => {
+  const { context, load: loadThere } = createRealm();
+  const { describeBug: describeThere } = loadThere(pathOf('../dist/verify/base/events.js'));
+  runInContext('Object.freeze(Error)', context);
+  const error = runInContext("new RangeError('secret')", context);
+  assert.equal(
+    JSON.stringify(describeThere(error)),
+    JSON.stringify({ reason: 'bug', error: 'RangeError', frames: [] }),
+  );
+});

@@ -375,10 +375,10 @@ for (const [how, setDate] of [
 
 /** The output of a program, one JSON text a line. `gatehouse` is the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
-  const urlOf = (file: string) => new URL(`../../src/${file}`, import.meta.url).href;
-  const code = `import { jsonLog } from '${urlOf('log.ts')}';
-    import { Part } from '${urlOf('verify/base/part.ts')}';
-    import * as gatehouse from '${urlOf('gatehouse.ts')}';
+  const urlOf = (file: string) => new URL(file, import.meta.url).href;
+  const code = `import { jsonLog } from '${urlOf('../../src/log.ts')}';
+    import { Part } from '${urlOf('../../src/verify/base/part.ts')}';
+    import * as gatehouse from '${urlOf('../../src/gatehouse.ts')}';
     ${program}`;
   const tsx = ['--import', import.meta.resolve('tsx')];
   const command = [process.execPath, ...tsx, '--input-type=module', '--eval', code];

@@ -426,7 +426,7 @@ test('the frames of a bug are logged although onError reads its stack, which it 
   const { error, frames } = lines.find(({ message }) => message === 'request failed') ?? {};
   assert.equal(error, 'RangeError');
   assert.match(String(frames?.[0]), /gate\.wire\.test\.[jt]s:\d+:\d+$/);
-  assert.match(stack, /^RangeError: eyJh\n    at .*gate\.wire\.test\.ts:\d+:\d+/);
+  assert.match(stack, /^RangeError: eyJh\n    at .*gate\.wire\.test\.[jt]s:\d+:\d+/);
   assert.doesNotMatch(JSON.stringify(lines), /eyJh/);
 });
 
