@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { countsOf, readEntered, WALKS } from './closures/entered.ts';
 import { filesBelow } from '../support/tree.ts';
 import { SHORTCUTS } from './shortcuts/shortcuts.ts';
 import { importsOf } from '../support/imports.ts';
@@ -85,4 +86,27 @@ test('every test that is listed as broken by a variant exists', () => {
     broken.filter((name) => !texts.some((text) => text.includes(`test('${name}'`))),
     [],
   );
+});
+
+test('the tool closures counts the functions that a warm request enters, and none that only a start needs', () => {
+  const entered = readEntered();
+  const named = (name: string) => entered[name]!.map(({ file, name: of }) => `${file} ${of}`);
+  assert.deepEqual(
+    Object.keys(entered),
+    WALKS.map(({ name }) => name),
+  );
+
+  for (const [walk, others] of Object.entries({
+    GET: ['service/connection/listener.ts receive', 'profiles/b.ts listMessages'],
+    check: ['verify/dpop/proof.ts checkProofHeader', 'verify/jws/signature.ts verifySignature'],
+  })) {
+    for (const one of ['gate/decide.ts decide', ...others]) assert.ok(named(walk).includes(one), one);
+    assert.ok(!named(walk).some((one) => / create|\/options\.ts|^settings|^options|^testing/.test(one)));
+    const { files, functions, nameless, calls } = countsOf(entered[walk]!);
+    assert.ok(files < functions && nameless < functions && functions < calls);
+  }
+
+  // The token is cached.
+  assert.ok(!named('GET').includes('verify/jws/signature.ts verifySignature'));
+  for (const { line } of Object.values(entered).flat()) assert.ok(line > 1);
 });

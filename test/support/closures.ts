@@ -102,7 +102,9 @@ export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>,
   return { files: [...files].sort(), tokens };
 }
 
-/** The files of each door. The verifier has no door: its closure is its ring. */
+/**
+ * The files of each door. The verifier has no door: its closure is its ring. Whatever its settings, a process has a log.
+ */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   verify: [
     'verify/caller.ts',
@@ -114,8 +116,8 @@ const ENTRIES: Readonly<Record<string, readonly string[]>> = {
   createGate: ['gate.ts'],
   createService: ['service/create-service.ts'],
   gatehouse: ['gatehouse.ts'],
-  runService: ['process/run.ts'],
-  server: ['server.ts'],
+  runService: ['process/run.ts', 'options/log.ts'],
+  server: ['server.ts', 'options/log.ts'],
 };
 
 const BOUNDS: Readonly<Record<string, number>> = {

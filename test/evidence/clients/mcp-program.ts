@@ -9,6 +9,7 @@ import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/watch.ts';
 
 export const PAGE = 'docs/for-mcp-and-agents.md';
+
 const built = (name: string) => createRequire(import.meta.url).resolve(`../../../dist/${name}.js`);
 
 /** The server of an SDK, on Node if it does not say otherwise. */

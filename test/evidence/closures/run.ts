@@ -1,14 +1,17 @@
 /* Prints what a program loads through each entry point of src, in files and tokens, without the options and with all of
-   them; `--files` lists the files too: of every entry point with all options, or of those named with the options named,
-   as in `--files createGate proxy-tunnel`. It reports only: `npm test architecture` fails when a door loads more than it
-   may.
+   them; what one warm request enters; and figures about the house. `--files` lists the files too: of every entry point
+   with all options and of every request, or of those named, with the options named, as in `--files createGate proxy`.
+   It reports only: `npm test architecture` fails when an entry point loads more than it may.
 
    Shows: the files and source tokens that each entry point of `src` loads, with and without options, and the bound
-   of each (`--files createGate proxy-tunnel` lists the files of one deployment).
-   Takes: 3 s.
+   of each (`--files createGate proxy` lists the files of one deployment); the files and functions that one warm
+   request enters (`--files GET` lists them).
+   Takes: 5 s.
    Needs: nothing. */
 import { closureOf, countTokens, doorsOf, isOption, readSources } from '../../support/closures.ts';
-import { printTable } from '../../support/figures.ts';
+import { printTable, type Row } from '../../support/figures.ts';
+import { countsOf, readEntered, rowsOf, WALKS } from './entered.ts';
+import { figuresOf } from './house.ts';
 
 const sources = readSources();
 
@@ -18,7 +21,7 @@ const doors = doorsOf(sources).map((door) => {
 });
 
 const rows = doors.map(({ name, files, tokens, withOptions, bound, hasOptions }) => ({
-  door: name,
+  'entry point': name,
   files: hasOptions ? '' : files.length,
   tokens: hasOptions ? '' : tokens,
   'files with options': withOptions.files.length,
@@ -27,38 +30,57 @@ const rows = doors.map(({ name, files, tokens, withOptions, bound, hasOptions })
   over: tokens > bound ? tokens - bound : '',
 }));
 
-printTable('closures of the doors', rows);
+/** `redis` is `options/redis.ts`, and `metrics` all of `options/metrics/`. */
+const nameOf = (file: string) => file.replace(/^options\/([^/]+?)(?:\/.*|\.ts)$/, '$1');
 
+const listsFiles = process.argv.includes('--files');
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
-
-const nameOf = (file: string) => file.replace(/^options\/(?:.*\/)?|\.ts$/g, '');
-
 const options = [...sources.keys()].filter((file) => isOption(file) && named.includes(nameOf(file)));
-const chosen = doors.filter(({ name }) => named.includes(name));
-const known = [...doors.map(({ name }) => name), ...[...sources.keys()].filter(isOption).map(nameOf)];
+
+const known = [
+  ...doors.map(({ name }) => name),
+  ...WALKS.map(({ name }) => name),
+  ...new Set([...sources.keys()].filter(isOption).map(nameOf)),
+];
+
 const unknown = named.filter((word) => !known.includes(word));
 if (unknown.length > 0) throw new Error(`there is no ${unknown.join(', ')}; choose from ${known.join(', ')}`);
 
-/** Any option needs the settings of options. */
-const optionEntries = options.length === 0 ? [] : ['settings/option-settings.ts', ...options];
+function printFiles({ name, entries, withOptions }: (typeof doors)[number]): void {
+  const isWhole = named.length === 0;
+  const { files } = isWhole ? withOptions : closureOf({ entries: [...entries, ...options] }, sources);
+  const listed = files.map((file) => ({
+    file: isWhole && isOption(file) ? `(${file})` : file,
+    tokens: countTokens(sources.get(file)!),
+  }));
+  const total = listed.reduce((sum, { tokens }) => sum + tokens, 0);
+  printTable(name, [...listed, { file: `${files.length} files`, tokens: total }]);
+}
 
-if (process.argv.includes('--files')) {
-  for (const { name, entries, withOptions } of chosen.length > 0 ? chosen : doors) {
-    const isWhole = named.length === 0;
-    const { files } = isWhole ? withOptions : closureOf({ entries: [...entries, ...optionEntries] }, sources);
-    const listed = files.map((file) => ({
-      file: isWhole && isOption(file) ? `(${file})` : file,
-      tokens: countTokens(sources.get(file)!),
-    }));
-    const total = listed.reduce((sum, { tokens }) => sum + tokens, 0);
-    printTable(name, [...listed, { file: `${files.length} files`, tokens: total }]);
-  }
+printTable('what each entry point loads', rows);
+
+const entered = readEntered();
+
+const walks = WALKS.map(({ name, what, goal }): Row => {
+  const { files, functions, nameless, calls } = countsOf(entered[name]!);
+  return { name, files, functions, nameless, calls, goal: goal.join(' / '), what };
+});
+
+printTable('what one warm request enters', walks);
+printTable('the house', figuresOf(sources));
+
+if (listsFiles) {
+  const isListed = ({ name }: { readonly name: string }) => named.length === 0 || named.includes(name);
+  const chosen = doors.filter(isListed);
+  const isOfWalk = WALKS.some(({ name }) => named.includes(name));
+  for (const door of chosen.length > 0 || isOfWalk ? chosen : doors) printFiles(door);
+  for (const { name } of WALKS.filter(isListed)) printTable(name, rowsOf(entered[name]!));
 }
 
 const over = doors.filter(({ tokens, bound }) => tokens > bound).map(({ name }) => name);
 
 if (over.length > 0) {
   console.log(
-    `\nabove the bounds that this project sets itself: ${over.join(', ')}; \`npm test architecture\` keeps them from growing`,
+    `above the bounds that this project sets itself: ${over.join(', ')}; \`npm test architecture\` keeps them from growing`,
   );
 }

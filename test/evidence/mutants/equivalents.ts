@@ -1,7 +1,6 @@
 /* Mutants that compute the same. Each is identified by its function and change, so it survives other edits
    and new layouts of the text. */
-import { functionsOf } from '../../support/page.ts';
-import { tokensOf } from '../../support/tokens.ts';
+import { namedFunctionsOf } from '../../support/functions.ts';
 import type { Mutation } from './mutations.ts';
 
 export type Change = Pick<Mutation, 'start' | 'end' | 'replacement'>;
@@ -22,20 +21,11 @@ interface Place {
   readonly end: number;
 }
 
-/** Before the parameters of an arrow function: a constant or a member with it as its value. */
-const NAME_OF_ARROW = /([#\w$]+)(?:(?:: [^\n]*)? =|:) (?:async )?(?:<[^\n]*>)?$/;
-
 /** The named functions, and the whole text. */
-function placesOf(source: string): readonly Place[] {
-  const tokens = tokensOf(source);
-  const named = functionsOf({ tokens }).flatMap(({ first, last }) => {
-    const head = tokens[first]!;
-    const isNamed = head.kind === 'word' && tokens[first + 1]?.text !== '=>';
-    const name = isNamed ? head.text : NAME_OF_ARROW.exec(source.slice(0, head.start))?.[1];
-    return name === undefined ? [] : [{ name, start: head.start, end: tokens[last]!.end }];
-  });
-  return [...named, { start: 0, end: source.length }];
-}
+const placesOf = (source: string): readonly Place[] => [
+  ...namedFunctionsOf(source),
+  { start: 0, end: source.length },
+];
 
 /** The innermost of them around a change. */
 function placeOf(places: readonly Place[], { start, end }: Change): Place {
