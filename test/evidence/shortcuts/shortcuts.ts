@@ -73,7 +73,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'a token is cached on its second use',
     'cold',
     'verify/base/cache.ts',
-    'this.#marks[slot] === mark',
+    'marks[slot] === mark || marks[slot + 1] === mark',
     'slot >= 0',
   ),
   shortcut(
