@@ -30,6 +30,11 @@ const configOf = (basePath: string) => `export default {
   typescript: { ignoreBuildErrors: true },
 };`;
 
+/** Next.js looks for this file in every folder above, and would find `src/proxy.ts` of this repository. */
+const NO_PROXY = `export const config = { matcher: '/no-such-path' };
+export function proxy() {}
+`;
+
 const FLAGS = [
   ...['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--types', 'node', '--target', 'es2023'],
   ...['--module', 'esnext', '--moduleResolution', 'bundler'],
@@ -63,6 +68,7 @@ export async function startNext(
   const files = {
     'package.json': '{"private":true}',
     'next.config.ts': configOf(basePath),
+    'proxy.ts': NO_PROXY,
     'gate.ts': gate.replace(/\{\s+domain[^]*?\}/, options),
     'app/api/orders/route.ts': routeOf(basePath),
   };

@@ -197,7 +197,8 @@ const port = 0;
 const keys = process.env.KEYS_URL ?? '';
 const gate = createGate({
   ...JSON.parse(process.env.GATE_OPTIONS ?? ''),
-  fetchKeys: async () => (await fetch(keys)).json() as Promise<Record<string, unknown>>,
+  fetchKeys: async (_: unknown, name: string) =>
+    (await fetch(keys + '/' + name)).json() as Promise<Record<string, unknown>>,
 });
 ${before}
 ${served}
