@@ -76,6 +76,9 @@ test('docs/settings.md says which names only a service has, and which settings a
     assert.throws(() => createGate({ ...options, [name]: 1 }), { message });
   }
   for (const name of ['profile', 'orgId', 'scopePolicy', 'applicationName', 'configFile']) {
-    assert.throws(() => createGate({ ...options, [name]: 'x' }), { name: 'TypeError', message: /is no option/ });
+    assert.throws(() => createGate({ ...options, [name]: 'x' }), {
+      name: 'TypeError',
+      message: /is no option/,
+    });
   }
 });

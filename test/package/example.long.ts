@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
-import { samplesUnder } from '../docs/pages.ts';
+import { read, samplesUnder } from '../docs/pages.ts';
 import { addExample, compile, installInto, packInto, ROOT } from '../support/packed.ts';
 
 const EXAMPLE = join(ROOT, 'test/example');
@@ -50,6 +50,35 @@ test('a handler of docs/your-own-api.md that stands alone compiles beside the sc
   const wrong = lines.replace("patch('/api/orders/{id}'", "patch('/api/orders'");
   writeFileSync(join(directory, 'src/alone.ts'), wrong);
   assert.throws(() => compile(directory, join(ROOT, 'node_modules/typescript')), /src\/alone\.ts/);
+  rmSync(join(directory, 'src/alone.ts'));
+});
+
+/** `npm run evidence servers` compiles those of the other pages. */
+const PAGES = ['settings', 'your-own-api', 'several-issuers', 'for-mcp-and-agents'];
+
+const ROUTES = `import { authenticated, get } from 'gatehouse-http';
+export const routes = [get('/api/orders/{id}', authenticated, ({ parameters }) => parameters)];
+`;
+
+test('each program of the documents that needs nothing but the package compiles', () => {
+  const all = PAGES.flatMap((page) => [...read(`docs/${page}.md`).matchAll(/^```ts\n([^]*?)^```$/gm)]);
+  const programs = all
+    .map(([, lines = '']) => lines)
+    .filter(
+      (lines) => lines.includes("from 'gatehouse-http") && !/from '(?:\.\/orders|\.\/schemas)/.test(lines),
+    );
+  assert.ok(programs.length >= 6);
+  const names = programs.map((_, index) => `src/program-${index}.ts`);
+  const written = {
+    'src/routes.mts': ROUTES,
+    ...Object.fromEntries(names.map((name, index) => [name, programs[index]!])),
+  };
+  for (const [name, lines] of Object.entries(written)) writeFileSync(join(directory, name), lines);
+  try {
+    compile(directory, join(ROOT, 'node_modules/typescript'));
+  } finally {
+    for (const name of Object.keys(written)) rmSync(join(directory, name));
+  }
 });
 
 test('the example serves its routes until a signal ends it', async () => {

@@ -90,7 +90,9 @@ function linesOf(kind: ServerKind | undefined): string {
 /** The lines of the page, for this provider and this port. */
 function programOf({ domain, issuer, kind, edit = (lines) => lines }: ProgramOptions, port: number): string {
   return replaceAll(edit(linesOf(kind)), [
-    ...['gate', 'log', 'resource-metadata'].map((name) => [`'gatehouse-http/${name}'`, `'${built(name)}'`] as const),
+    ...['gate', 'log', 'resource-metadata'].map(
+      (name) => [`'gatehouse-http/${name}'`, `'${built(name)}'`] as const,
+    ),
     ["'tenant.example.com'", `'${domain}'`],
     ["'https://tenant.example.com'", `'${issuer}'`],
     ['https://mcp.example.com/mcp', `http://127.0.0.1:${port}/mcp`],
