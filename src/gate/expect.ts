@@ -1,4 +1,4 @@
-// What a refused token or proof was compared with, for the log at `debug`. Promises: it says what settings,
+// What a refused token or proof was compared with, for the log at `debug`. Promises: it says what options,
 // routes and keys say, and of the request only its bounded host and path; nothing of a token or proof.
 import { printable, printableSetting, type Fields, type LogLevel } from '../verify/base/events.ts';
 import { requestUri, type UriOptions } from '../verify/request/uri.ts';

@@ -62,7 +62,7 @@ class CheckedCaller {
     return this.#issuer.issuer;
   }
 
-  /** The issuer's name in the settings; the first is `idp`. */
+  /** The issuer's name in the options; the first is `idp`. */
   get issuerName() {
     return this.#issuer.name;
   }

@@ -1,5 +1,5 @@
-// The part that counts, and the listener for its metrics. Promises: it has its own limits, and listens together with the service or not at
-// all. Does not ask for credentials: anyone who can reach it can read it.
+// The part that counts, and the listener for its metrics. Promises: it has its own limits, and listens together
+// with the service or not at all. Does not ask for credentials: anyone who can reach it can read it.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { systemClock, type Clock } from '../../verify/base/clock.ts';

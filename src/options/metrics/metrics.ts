@@ -1,4 +1,4 @@
-// All metrics, as text for Prometheus (format 0.0.4). Promises: labels come from routes, settings and closed
+// All metrics, as text for Prometheus (format 0.0.4). Promises: labels come from routes, options and closed
 // lists, never from a request; foreseeable samples start at zero.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';

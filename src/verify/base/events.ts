@@ -93,7 +93,7 @@ export type Log = (event: LogEvent, fields: Fields) => void;
 /** Events that are counted; options/metrics has the metric of each. */
 export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch';
 
-/** Counts one event. `word` comes from a closed list, `issuer` from the settings. */
+/** Counts one event. `word` comes from a closed list, `issuer` from the options. */
 export type Count = (event: CountedEvent, word: string, issuer?: string) => void;
 
 const MAX_FRAMES = 8;

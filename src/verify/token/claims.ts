@@ -90,7 +90,7 @@ function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
   return looksLikeIdToken && !namesItself ? refuse('id-token') : undefined;
 }
 
-/** RFC 9068 §2.2, §4, and the claims that the settings require. */
+/** RFC 9068 §2.2, §4, and the claims that the options require. */
 function checkDemands(claims: JsonObject, isAtJwt: boolean, options: TokenOptions) {
   const { client_id: client, jti, iat } = claims;
   const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
