@@ -101,7 +101,11 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
   const pipeline = createPipeline(readers, checks.decide, { clock: kind.clock, ...values });
   Part.use(values);
 
-  return { ...checks, phase, responder: createResponder(pipeline, checks.replies, checks.observer) };
+  return {
+    ...checks,
+    phase,
+    responder: createResponder(pipeline, checks.replies, checks.observer, kind.clock),
+  };
 }
 
 /** Where it listens. */

@@ -19,7 +19,7 @@ export function exchangeOf(request: object, response: object, isEnding = false):
   const exchange = new Exchange(
     request as IncomingMessage,
     response as ServerResponse,
-    { isEnding, endReading },
+    { isEnding, isFinishing: false, endReading },
     0,
   );
   return { exchange, endings: () => endings };

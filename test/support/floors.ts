@@ -23,6 +23,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['gate/', ['options', 'checks']],
   ['gate/foreign/', ['request', 'gate']],
   ['gate/', ['create-gate']],
+  ['service/fetch/', ['response']],
   [
     'service/routes/',
     [
@@ -39,6 +40,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ],
   ['service/request/', ['exchange']],
   ['service/connection/', ['connection', 'write']],
+  ['service/fetch/', ['stream']],
   ['service/request/', ['message', 'pipeline', 'responder']],
   ['service/connection/', ['request-stream', 'listener']],
   ['service/', ['options', 'create-service']],

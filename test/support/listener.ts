@@ -52,7 +52,7 @@ export interface ListenerPlan {
 
 /** A held request was already being served when a later response became the last. */
 function asOnArrival({ request, response, connection, arrivedAtMillis }: Exchange): Exchange {
-  const state = { isEnding: false, endReading: () => connection.endReading() };
+  const state = { isEnding: false, isFinishing: false, endReading: () => connection.endReading() };
   return new Exchange(request, response, state, arrivedAtMillis);
 }
 

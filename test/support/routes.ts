@@ -50,7 +50,7 @@ export async function createRoutes({
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { clock, ...settings });
-  return { responder: createResponder(pipeline, way.replies, way.observer), way, logs };
+  return { responder: createResponder(pipeline, way.replies, way.observer, clock), way, logs };
 }
 
 export interface RunningRoutes extends BuiltRoutes, Served {

@@ -3,7 +3,7 @@
 // response. Does not time header fields: Node does.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Exchange } from '../request/exchange.ts';
+import type { AfterLast, Exchange } from '../request/exchange.ts';
 
 /** Longer than load balancers wait, so that none writes to a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
@@ -22,8 +22,8 @@ export const REQUEST_MILLIS = 15_000;
 interface UnderWay {
   readonly exchange: Exchange;
   readonly beganAtByte: number;
-  /** When `isOverdue` first found it written. */
-  writtenAtMillis?: number;
+  /** When `isOverdue` first found it written, or its stream stuck. */
+  unreadSinceMillis?: number | undefined;
 }
 
 /** The listener asks `isLate` and `isOverdue` every second. */
@@ -40,6 +40,7 @@ export class Connection {
   #last: ServerResponse | undefined;
 
   #bytesRead = 0;
+  #bytesWritten = 0;
 
   #idleSinceMillis: number | undefined;
   #arrivingSinceMillis: number | undefined;
@@ -83,9 +84,13 @@ export class Connection {
     return this.#isEnding;
   }
 
-  endReading() {
+  endReading(then: AfterLast = 'pause') {
     this.#isEnding = true;
-    pauseReading(this.#socket);
+    if (then === 'pause') pauseReading(this.#socket);
+    if (then === 'drop') {
+      this.#discardRest();
+      this.#socket.on('end', () => this.leave());
+    }
   }
 
   #hold() {
@@ -114,6 +119,7 @@ export class Connection {
    */
   finishUp() {
     this.#isFinishing = true;
+    for (const { exchange } of this.#underWay) exchange.finishUp();
     const last = this.#underWay.at(-1)?.exchange.response;
     if (last === undefined || last.headersSent) return;
 
@@ -201,10 +207,23 @@ export class Connection {
 
     for (const each of this.#underWay) {
       if (!each.exchange.response.writableEnded) break;
-      each.writtenAtMillis ??= nowMillis;
+      each.unreadSinceMillis ??= nowMillis;
     }
-    const unreadSinceMillis = this.#underWay[0]?.writtenAtMillis ?? nowMillis;
+    this.#watchStream(nowMillis);
+    const unreadSinceMillis = this.#underWay[0]?.unreadSinceMillis ?? nowMillis;
     return nowMillis - unreadSinceMillis >= UNREAD_MILLIS;
+  }
+
+  /** Nobody reads a stream that waits for its client, or that is silent after the client closed its side. */
+  #watchStream(nowMillis: number) {
+    const [first] = this.#underWay;
+    const response = first?.exchange.response;
+    if (first === undefined || !response?.headersSent || response.writableEnded) return;
+
+    const { bytesWritten, readable } = this.#socket;
+    const isStuck = bytesWritten === this.#bytesWritten && (response.writableNeedDrain || !readable);
+    this.#bytesWritten = bytesWritten;
+    first.unreadSinceMillis = isStuck ? (first.unreadSinceMillis ?? nowMillis) : undefined;
   }
 }
 

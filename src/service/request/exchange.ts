@@ -7,9 +7,14 @@ import type { Refused } from '../../verify/base/refusal.ts';
 export interface ConnectionState {
   /** The last response is known: nothing after it is read or run (RFC 9112 §9.6). */
   readonly isEnding: boolean;
+  /** During a drain. */
+  readonly isFinishing: boolean;
   /** Makes the response under way the last. */
-  readonly endReading: () => void;
+  readonly endReading: (then?: AfterLast) => void;
 }
+
+/** What becomes of bytes that still arrive: `read` is for a body that its handler reads meanwhile. */
+export type AfterLast = 'pause' | 'drop' | 'read';
 
 export class Exchange {
   readonly request;
@@ -18,6 +23,7 @@ export class Exchange {
   readonly arrivedAtMillis;
   #controller: AbortController | undefined;
   #abort = () => {};
+  #interrupt = () => {};
   #bodyRefusal: Refused | undefined;
   #stopReadingBody = () => {};
 
@@ -57,7 +63,20 @@ export class Exchange {
 
   /** For the connection, which sees that the client has closed it, or its own side. */
   leave() {
-    if (!this.response.writableFinished) this.#abort();
+    if (this.response.writableFinished) return;
+
+    this.#abort();
+    this.#interrupt();
+  }
+
+  /** For the connection, when a drain begins. */
+  finishUp() {
+    this.#interrupt();
+  }
+
+  /** For a stream, whose client may leave, or which may have to end for a drain. */
+  onInterrupted(check: () => void) {
+    this.#interrupt = AsyncResource.bind(check);
   }
 
   /** Why reading the body must stop, or not begin. */

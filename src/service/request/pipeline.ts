@@ -2,10 +2,13 @@
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
 import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Decide } from '../../gate/decide.ts';
 import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import { isResponse } from '../fetch/response.ts';
+import { discard } from '../fetch/stream.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
 import { HandlerReply, replyToResult } from '../routes/handler-result.ts';
 import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
@@ -111,6 +114,7 @@ export function createPipeline(
       const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
         exchange.controller.abort();
         reject(unavailable('handler-timeout'));
+        void promise.then(discardLate, () => {});
       });
       promise.finally(cancel).then(resolve, reject);
     });
@@ -135,8 +139,13 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
 const orElse = (record: RequestRecord, refused: Refused) =>
   record.reason === undefined ? turnAway(record, refused) : record;
 
-/** The one place for what inputs and handlers throw. */
-function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
+/** A stream that comes too late. */
+function discardLate(result: unknown) {
+  if (isJsonObject(result) && isResponse(result)) discard(result.body);
+}
+
+/** The one place for what inputs, handlers and their streams throw. */
+export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 

@@ -1,15 +1,17 @@
 // Writes the response to each request. Promises: a request gets one response, unless its connection ends
 // first; a bug is a 500 that reveals nothing; no error escapes.
-import { andThen, attempt } from '../../verify/base/clock.ts';
+import { andThen, attempt, type Clock } from '../../verify/base/clock.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Observer } from '../../gate/observe.ts';
 import { turnAway, type RequestRecord } from '../../gate/record.ts';
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
-import { hangUp, writeReply } from '../connection/write.ts';
+import { cutOff, hangUp, writeReply, writeStreamHead } from '../connection/write.ts';
+import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
+import { sendResponse } from '../fetch/stream.ts';
 import type { Exchange } from './exchange.ts';
-import type { Pipeline } from './pipeline.ts';
+import { recordThrown, type Pipeline } from './pipeline.ts';
 
 export interface Responder {
   /** Returns the time, or 0 when nobody reads it. */
@@ -20,7 +22,12 @@ export interface Responder {
   readonly refuseConnection: (refused: Refused, request?: RawRequest) => Reply;
 }
 
-export function createResponder(pipeline: Pipeline, replies: Replies, observer: Observer): Responder {
+export function createResponder(
+  pipeline: Pipeline,
+  replies: Replies,
+  observer: Observer,
+  clock: Clock,
+): Responder {
   const { startTiming } = observer;
 
   /** Without a reply, ends the connection. */
@@ -51,14 +58,43 @@ export function createResponder(pipeline: Pipeline, replies: Replies, observer: 
       written = replies.complete(turnAway(known, error), request);
       hangUp(response);
     }
-    if (observer.isWatching || written.reason !== undefined) observer.observe(exchange, written, status);
+    observe(exchange, written, status);
+  }
+
+  function observe(exchange: Exchange, record: RequestRecord, status: number | null) {
+    if (observer.isWatching || record.reason !== undefined) observer.observe(exchange, record, status);
+  }
+
+  /** The same for a stream, when it has ended. Never rejects. */
+  async function stream(exchange: Exchange, { reply: _, ...record }: RequestRecord, reply: ResponseReply) {
+    const { request, response } = exchange;
+    const fields = replies.extraFields(record, request.headers.origin);
+    let sent: RequestRecord = record;
+
+    try {
+      await sendResponse(exchange, reply, {
+        clock,
+        expiresAtMillis: record.caller?.expiresAtMillis,
+        writeHead: (more) => writeStreamHead(exchange, reply, [...fields, ...more]),
+      });
+    } catch (error) {
+      const failed = recordThrown(exchange, record, error);
+      if (!response.headersSent) return write(exchange, failed);
+
+      cutOff(exchange);
+      if (failed.reason !== undefined) sent = replies.complete(failed, request);
+    }
+    observe(exchange, sent, response.headersSent ? response.statusCode : null);
   }
 
   function respond(exchange: Exchange) {
     // RFC 9112 §9.6: nothing runs after the last response, or if nobody would get it.
     const isOver = exchange.isGone || exchange.connection.isEnding;
     const record = isOver ? {} : attempt(() => pipeline(exchange), bug);
-    void andThen(record, (known) => write(exchange, known));
+    void andThen(record, (known) => {
+      const { reply } = known;
+      return isResponseReply(reply) ? stream(exchange, known, reply) : write(exchange, known);
+    });
   }
 
   const refuseConnection = (refused: Refused, request: RawRequest = { rawHeaders: [] }) =>

@@ -2,6 +2,7 @@
 // cannot change framing, the connection or challenges, or set a cookie.
 import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
+import { FIELD_NAME } from '../fetch/response.ts';
 import { HandlerReply, jsonText } from './handler-result.ts';
 
 /** Header fields of a reply, by name. */
@@ -23,9 +24,6 @@ const REFUSED_FIELDS = [
   'upgrade',
   'www-authenticate',
 ];
-
-/** RFC 9110 §5.6.2 */
-const NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 
 /** RFC 9110 §5.5. Stricter: only ASCII. */
 const VALUE = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/;
@@ -101,7 +99,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
     const lowerName = name.toLowerCase();
     if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} is not for a handler to set`);
     // Node would throw on writing, too late for a 500.
-    if (!NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
+    if (!FIELD_NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field cannot be sent');
     }
     fields.set(lowerName, value);

@@ -2,6 +2,7 @@
 import { jsonReply, NO_CONTENT, type Reply } from '../../gate/replies/reply.ts';
 import { isError, isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
+import { isResponse, replyToResponse } from '../fetch/response.ts';
 
 /** A handler may throw only one made by `fail`. */
 export class HandlerReply {
@@ -32,7 +33,7 @@ const NO_JSON =
 
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
- * array. Throws a returned `fail`, and a `TypeError` for anything else.
+ * array, the reply for a `Response`. Throws a returned `fail`, and a `TypeError` for anything else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {
@@ -42,7 +43,10 @@ export function replyToResult(result: unknown, method: string): Reply {
   if (result === undefined && method !== 'GET') return NO_CONTENT;
   if (result === undefined) throw new UsageError(NO_RESULT);
 
-  return jsonReply(200, jsonText(result));
+  const json = jsonOf(result);
+  if (json !== undefined) return jsonReply(200, json);
+  if (isJsonObject(result) && isResponse(result)) return replyToResponse(result);
+  throw new UsageError(NO_JSON);
 }
 
 /**
@@ -50,16 +54,21 @@ export function replyToResult(result: unknown, method: string): Reply {
  * else, such as a `Map`. Checks the outermost value only.
  */
 export function jsonText(body: unknown): string {
-  const text = isSerializable(body) ? JSON.stringify(body) : '';
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError(NO_JSON);
+  const text = jsonOf(body);
+  if (text === undefined) throw new UsageError(NO_JSON);
 
   return text;
+}
+
+function jsonOf(body: unknown) {
+  const text = isSerializable(body) ? JSON.stringify(body) : '';
+  return text?.[0] === '{' || text?.[0] === '[' ? text : undefined;
 }
 
 function isSerializable(body: unknown) {
   if (!isJsonObject(body)) return Array.isArray(body);
   // JSON would leak an error or list single bytes.
-  if (isError(body) || ArrayBuffer.isView(body)) return false;
+  if (isError(body) || ArrayBuffer.isView(body) || isResponse(body)) return false;
 
   const { toJSON, then, pipe } = body;
   if (typeof toJSON === 'function') return true;

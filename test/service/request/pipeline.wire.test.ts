@@ -291,7 +291,7 @@ test('turns whatever the pipeline throws into a 500 with a log line', async () =
     throw new TypeError('secret');
   };
 
-  const responder = createResponder(broken, way.replies, way.observer);
+  const responder = createResponder(broken, way.replies, way.observer, clock);
   const statuses: number[] = [];
   const response = {
     shouldKeepAlive: true,

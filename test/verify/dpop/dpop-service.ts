@@ -126,7 +126,7 @@ export async function startWith(
   const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { clock, ...limits });
-  const responder = createResponder(pipeline, way.replies, way.observer);
+  const responder = createResponder(pipeline, way.replies, way.observer, clock);
   const { server } = createListener(responder, clock);
   const served = await serve(server);
   after(served.stop);

@@ -1,0 +1,101 @@
+// A Fetch `Response` that a handler returns → the reply to send. Trusts its form, not its class: test runners
+// and polyfills have their own. Promises: no field frames the message or is for one hop, and nobody else
+// reads the body. Does not read it: stream.ts does.
+import type { Reply } from '../../gate/replies/reply.ts';
+import { UsageError } from '../../verify/base/events.ts';
+
+/** What a `Response` of any class has. */
+export interface FetchResponse {
+  readonly status: number;
+  readonly headers: { readonly entries: () => Iterable<readonly [name: string, value: string]> };
+  readonly body: FetchBody | null;
+  readonly bodyUsed?: boolean;
+}
+
+export interface FetchBody {
+  readonly locked?: boolean;
+  readonly getReader: () => BodyReader;
+  readonly cancel: () => unknown;
+}
+
+export interface BodyReader {
+  readonly read: () => Promise<{ readonly done?: boolean; readonly value?: unknown }>;
+  readonly cancel: () => unknown;
+}
+
+export interface ResponseReply extends Reply {
+  readonly body: FetchBody | null;
+  /** By its own Content-Length; NaN without one. */
+  readonly lengthBytes: number;
+  readonly isEventStream: boolean;
+}
+
+export const isResponseReply = (reply: Reply | undefined): reply is ResponseReply =>
+  reply !== undefined && 'body' in reply;
+
+/** A list is JSON, although it has `entries`. */
+export function isResponse(value: object): value is FetchResponse {
+  const { status, headers, body }: Partial<FetchResponse> = value;
+  if (typeof status !== 'number' || Array.isArray(headers)) return false;
+
+  const isBody = body === null || typeof body?.getReader === 'function';
+  return isBody && typeof headers?.entries === 'function';
+}
+
+/** RFC 9110 §7.6.1, §11.7, RFC 9112 §6.1: Node frames the message. */
+const OF_ONE_HOP =
+  /^(?:connection|keep-alive|proxy-(?:auth.*|connection)|te|trailer|transfer-encoding|upgrade)$/;
+
+/** RFC 9110 §5.6.2 */
+export const FIELD_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
+
+/** RFC 9110 §5.5 */
+const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+const NO_STATUS = 'a Response needs a status from 200 to 599';
+const NO_FIELD = 'a header field of a Response cannot be sent';
+const NO_LENGTH = 'the Content-Length of a Response must be one number';
+const USED = 'the body of a Response was used or is locked; return one that nobody has read';
+
+/** Throws a `TypeError` for a `Response` that cannot be sent. */
+export function replyToResponse({ status, headers, body, bodyUsed }: FetchResponse): ResponseReply {
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new UsageError(NO_STATUS);
+  if (bodyUsed || body?.locked) throw new UsageError(USED);
+
+  const cookies: string[] = [];
+  const fields = fieldsOf(headers, cookies);
+  const lengthBytes = lengthOf(fields);
+  // RFC 9110 §8.6, §15.3.6
+  if (status === 204) fields.delete('content-length');
+  if (status === 205) fields.set('content-length', '0');
+
+  return {
+    status,
+    fields: [...fields, ...cookies.map((cookie) => ['set-cookie', cookie])].flat(),
+    content: '',
+    body,
+    lengthBytes,
+    isEventStream: /^text\/event-stream *(?:;|$)/i.test(fields.get('content-type') ?? ''),
+  };
+}
+
+function lengthOf(fields: ReadonlyMap<string, string>) {
+  const text = fields.get('content-length') ?? 'NaN';
+  if (!/^(?:NaN|\d{1,15})$/.test(text)) throw new UsageError(NO_LENGTH);
+  return Number(text);
+}
+
+/** By name in lower case. Each cookie needs a field of its own (RFC 6265 §3). */
+function fieldsOf(headers: FetchResponse['headers'], cookies: string[]) {
+  const fields = new Map([
+    ['cache-control', 'no-store'],
+    ['x-content-type-options', 'nosniff'],
+  ]);
+  for (const [field, value] of headers.entries()) {
+    const name = field.toLowerCase();
+    if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) throw new UsageError(NO_FIELD);
+    if (name === 'set-cookie') cookies.push(value);
+    else if (!OF_ONE_HOP.test(name)) fields.set(name, value);
+  }
+  return fields;
+}

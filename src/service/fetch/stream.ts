@@ -1,0 +1,158 @@
+// Sends a `Response`: its head, then its body as it comes. Promises: reads at most one chunk ahead of what
+// the socket accepts; no part looks like the whole; an event stream ends with its token and with a drain.
+import { ignoreErrors, type Clock } from '../../verify/base/clock.ts';
+import { isBytes } from '../../verify/base/encoding.ts';
+import { UsageError } from '../../verify/base/events.ts';
+import type { Exchange } from '../request/exchange.ts';
+import type { FetchBody, ResponseReply } from './response.ts';
+
+/** Of one write, so that a client that reads slowly is not taken for one that has stopped. */
+const PIECE_BYTES = 64 * 1024;
+
+/** Timers fire at once if given more. */
+const MAX_TIMER_MILLIS = 2 ** 31 - 1;
+
+/** A client that vanishes sends no end. */
+const PROBE_MILLIS = 30_000;
+
+const NO_BYTES = 'a chunk of the body of a Response is not a Uint8Array';
+const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
+
+/** RFC 9110 §15.3.5, §15.3.6, §15.4.5 */
+const WITHOUT_BODY = [204, 205, 304];
+
+const ENDED = { done: true, value: undefined };
+
+/** For a body that nobody will read. */
+export const discard = (body: FetchBody | null) => void ignoreErrors(() => body?.cancel());
+
+export interface Sending {
+  readonly clock: Clock;
+  /** `more` are fields. */
+  readonly writeHead: (more: readonly string[]) => void;
+  /** When an event stream ends, in milliseconds since the epoch. */
+  readonly expiresAtMillis: number | undefined;
+}
+
+/** Resolves when it is sent, or the client has gone. Rejects if it must be cut off, or before its head. */
+export async function sendResponse(exchange: Exchange, reply: ResponseReply, sending: Sending) {
+  const { request, response } = exchange;
+  const { status, body } = reply;
+  // RFC 9110 §9.3.2
+  const hasBody = request.method !== 'HEAD' && !WITHOUT_BODY.includes(status);
+  if (hasBody && !exchange.isGone) return sendBody(exchange, reply, sending);
+
+  discard(body);
+  if (exchange.isGone) return;
+
+  sending.writeHead([]);
+  response.end();
+}
+
+async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sending) {
+  const { response } = exchange;
+  const { isEventStream } = reply;
+  const reader = reply.body?.getReader();
+  let bytesLeft = reply.lengthBytes;
+  let isOver = false;
+  let wake = () => {};
+  let cancelTimer = () => {};
+
+  const woken = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+
+  function stop() {
+    isOver = true;
+    void ignoreErrors(() => reader?.cancel());
+    wake();
+  }
+
+  /** The proper end. */
+  function finish() {
+    exchange.controller.abort();
+    stop();
+  }
+
+  function check() {
+    if (isOver) return;
+
+    const { isGone, hasLeft, connection } = exchange;
+    if (isGone) stop();
+    // A client that has only closed its side may wait for the end of any other stream.
+    else if (isEventStream && (hasLeft || connection.isFinishing)) finish();
+  }
+
+  function finishAt(millis: number) {
+    const { clock } = sending;
+    const leftMillis = Math.min(millis - clock.now(), MAX_TIMER_MILLIS);
+    if (leftMillis <= 0) finish();
+    else cancelTimer = clock.after(leftMillis, () => finishAt(millis));
+  }
+
+  async function read() {
+    try {
+      return (await reader?.read()) ?? ENDED;
+    } catch (error) {
+      // Cancelled, or aborted by the signal: the end is known.
+      if (isOver) return ENDED;
+      throw error;
+    }
+  }
+
+  /** Skips empty chunks, which would end a chunked message (RFC 9112 §7.1). */
+  async function next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const { done, value } = await read();
+      if (done || isOver) return undefined;
+      if (!isBytes(value)) throw new UsageError(NO_BYTES);
+
+      bytesLeft -= value.length;
+      if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
+      // The last byte waits until nothing follows it.
+      if (bytesLeft === 0) await next();
+      if (value.length > 0) return value;
+    }
+  }
+
+  async function write(chunk: Uint8Array) {
+    for (let at = 0; at < chunk.length && !isOver; at += PIECE_BYTES) {
+      if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await woken();
+    }
+  }
+
+  async function send() {
+    // Before the head, so that a bug is a 500.
+    let chunk = isEventStream ? undefined : await next();
+    // Until earlier responses are written.
+    if (response.socket === null && !exchange.isGone) await woken();
+    if (exchange.isGone) return;
+
+    const isEmpty = !isEventStream && chunk === undefined;
+    if (isEmpty && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
+
+    sending.writeHead(isEmpty && isNaN(bytesLeft) ? ['content-length', '0'] : []);
+    response.socket?.setKeepAlive(true, PROBE_MILLIS);
+    if (isEventStream) {
+      response.flushHeaders();
+      finishAt(sending.expiresAtMillis ?? Infinity);
+      check();
+      chunk = await next();
+    }
+
+    for (; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
+    if (exchange.isGone) return;
+    if (bytesLeft > 0 || (isOver && bytesLeft === 0)) throw new UsageError(OTHER_LENGTH);
+    response.end();
+  }
+
+  exchange.onInterrupted(check);
+  response.on('drain', () => wake()).once('socket', () => wake());
+  try {
+    await send();
+  } finally {
+    stop();
+    cancelTimer();
+  }
+}

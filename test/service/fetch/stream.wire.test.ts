@@ -1,0 +1,614 @@
+/* How the body of a `Response` is sent: backpressure, its end, and who may end it early
+   (docs/your-own-api.md). */
+import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { describe, test, type TestContext } from 'node:test';
+import { authenticated, open } from '../../../src/gate/rules/access.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { clock, tokenWith } from '../../support/caller.ts';
+import { openWire, type Wire } from '../../support/client.ts';
+import { untilClosing } from '../../support/listener.ts';
+import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
+import { parseHead } from './fixture.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** A body that the test feeds. */
+class Source {
+  readonly name: string;
+  signal: AbortSignal | undefined;
+  pulls = 0;
+  cancels = 0;
+  context: unknown;
+  controller!: ReadableStreamDefaultController<unknown>;
+  readonly stream: ReadableStream<any>;
+
+  constructor(name: string, onPull: (source: Source) => void = () => {}) {
+    this.name = name;
+    this.stream = new ReadableStream<any>({
+      start: (controller) => {
+        this.controller = controller;
+      },
+      pull: () => {
+        this.pulls += 1;
+        onPull(this);
+      },
+      cancel: () => {
+        this.cancels += 1;
+        this.context = store.getStore();
+      },
+    });
+  }
+
+  send(text: string): void {
+    this.controller.enqueue(Buffer.from(text));
+  }
+
+  end(): void {
+    this.controller.close();
+  }
+}
+
+const store = new AsyncLocalStorage<string>();
+
+const turns = async (count = 5) => {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+};
+
+const EVENTS = { 'Content-Type': 'text/event-stream; charset=utf-8' };
+
+/** Waits until it holds. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise(setImmediate);
+}
+
+const passSeconds = async (seconds: number) => {
+  for (let second = 0; second < seconds; second += 1) {
+    clock.advance(1_000);
+    await turns(1);
+  }
+};
+
+/** A service whose handlers stream. `sources` has one for each call. */
+async function openStreams(context: TestContext, environment: RoutesToTest['environment'] = {}) {
+  const sources: Source[] = [];
+  const responses: ServerResponse[] = [];
+
+  function begin(name: string, signal: AbortSignal, onPull?: (source: Source) => void) {
+    const source = new Source(name, onPull);
+    source.signal = signal;
+    sources.push(source);
+    return source.stream;
+  }
+
+  const withLength = (length: number) => ({ headers: { 'Content-Length': String(length) } });
+  const fill = (source: Source) => source.controller.enqueue(new Uint8Array(MEBIBYTE));
+
+  const app = await startRoutes({
+    routes: [
+      get('/stream', open, ({ signal }) => new Response(begin('stream', signal))),
+      post('/stream', open, ({ signal }) => new Response(begin('post', signal))),
+      get('/silent', open, (request) =>
+        store.run('mine', () => new Response(begin('silent', request.signal))),
+      ),
+      get('/events', open, ({ signal }) => new Response(begin('events', signal), { headers: EVENTS })),
+      get('/mine', authenticated, ({ signal }) => new Response(begin('mine', signal), { headers: EVENTS })),
+      get('/file', authenticated, ({ signal }) => new Response(begin('file', signal))),
+      get('/four', open, ({ signal }) => new Response(begin('four', signal), withLength(4))),
+      get('/full', open, ({ signal }) => new Response(begin('full', signal, fill))),
+      get('/late', open, async ({ signal }) => {
+        await once(signal, 'abort');
+        return new Response(begin('late', signal));
+      }),
+      get('/now', open, () => ({ now: true })),
+    ],
+    environment: { ACCESS_LOG: 'true', ...environment },
+    prepare: (server) => {
+      server.prependListener('request', (_, response) => responses.push(response));
+    },
+  });
+  context.after(() => app.stop());
+
+  const source = async (index = 0) => {
+    await until(() => sources[index] !== undefined);
+    return sources[index]!;
+  };
+
+  const ask = async (path: string, fields = '', version = '1.1') => {
+    const wire = await openWire(app.port);
+    wire.send(`GET ${path} HTTP/${version}\r\nHost: a\r\n${fields}\r\n`);
+    return wire;
+  };
+
+  return { ...app, ask, source, sources, responses };
+}
+
+const headOf = (wire: Wire) => wire.until((text) => text.includes('\r\n\r\n'));
+
+const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+describe('the body of a Response', { timeout: 20_000 }, () => {
+  test('is sent chunk by chunk, and the connection serves the next request', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    const { send, end } = bind(await source());
+    send('one');
+    await wire.until((text) => text.includes('one'));
+    send('two');
+    await wire.until((text) => text.includes('two'));
+    end();
+    const text = await wire.until((received) => received.endsWith('\r\n0\r\n\r\n'));
+    assert.deepEqual([parseHead(text).content, parseHead(text).isWhole], ['onetwo', true]);
+    wire.send(NOW);
+    assert.ok((await wire.untilClosed()).endsWith('{"now":true}'));
+  });
+
+  test('is read at most one chunk ahead of what the socket accepts', async (t) => {
+    const { ask, source, responses } = await openStreams(t);
+    const wire = await ask('/full');
+    await headOf(wire);
+    wire.socket.pause();
+    const full = await source();
+    await until(() => responses[0]!.writableNeedDrain);
+    let before = 0;
+    while (before !== full.pulls) {
+      before = full.pulls;
+      await turns(20);
+    }
+    // One chunk is in the queue of the stream, one is being written.
+    const accepted = responses[0]!.socket!.bytesWritten;
+    assert.ok(full.pulls * MEBIBYTE <= accepted + 2 * MEBIBYTE, `${full.pulls} pulls, ${accepted} bytes`);
+    wire.socket.resume();
+    const { pulls } = full;
+    await until(() => full.pulls > pulls + 1);
+    wire.destroy();
+    await until(() => full.cancels === 1);
+  });
+
+  test('behind an earlier response is read at most one chunk ahead', async (t) => {
+    const { ask, source, sources } = await openStreams(t);
+    const wire = await ask('/stream');
+    const first = await source(0);
+    wire.send('GET /full HTTP/1.1\r\nHost: a\r\n\r\n');
+    const second = await source(1);
+    await turns(20);
+    assert.ok(second.pulls <= 2, String(second.pulls));
+    first.end();
+    await until(() => second.pulls > 3);
+    wire.destroy();
+    await until(() => second.cancels === 1);
+    assert.equal(sources.length, 2);
+  });
+
+  test('lets pipelined requests behind it wait, and loses none', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    wire.send('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n' + NOW);
+    const first = await source(0);
+    const second = await source(1);
+    second.send('second');
+    second.end();
+    first.send('first');
+    await turns(20);
+    assert.equal((await headOf(wire)).split('HTTP/1.1').length, 2);
+    first.end();
+    const responses = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 200)/).map(parseHead);
+    assert.deepEqual(
+      responses.map(({ content, isWhole }) => [content, isWhole]),
+      [
+        ['first', true],
+        ['second', true],
+        ['{"now":true}', true],
+      ],
+    );
+  });
+
+  test('is 500 if it fails before its first chunk, and keeps the connection', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const wire = await ask('/stream');
+    (await source()).controller.error(new Error('inside'));
+    wire.send(NOW);
+    const text = await wire.untilClosed();
+    assert.match(text, /^HTTP\/1\.1 500 /);
+    assert.ok(text.endsWith('{"now":true}') && !text.includes('inside'));
+    assert.deepEqual(
+      logs.filter(({ message }) => message === 'request failed').map(({ status, route }) => [status, route]),
+      [[500, '/stream']],
+    );
+  });
+
+  for (const [what, path, spoil] of [
+    ['fails', '/stream', ({ controller }: Source) => controller.error(new Error('inside'))],
+    ['has a chunk that is no Uint8Array', '/stream', ({ controller }: Source) => controller.enqueue('text')],
+    ['is shorter than its Content-Length', '/four', (source: Source) => source.end()],
+    ['is longer than its Content-Length', '/four', (source: Source) => source.send('more')],
+  ] as const) {
+    test(`that ${what} after its head is cut off without a proper end, and the log says so [RFC 9112 §8]`, async (t) => {
+      const { ask, source, logs, responses } = await openStreams(t);
+      const wire = await ask(path);
+      const given = await source();
+      given.send('one');
+      await wire.until((text) => text.includes('one'));
+      spoil(given);
+      const { status, content, isWhole } = parseHead(await wire.untilClosed());
+      assert.deepEqual([status, content, isWhole], [200, 'one', false]);
+      await until(() => responses[0]!.destroyed);
+      await turns();
+      assert.deepEqual(
+        logs.map(({ message, status: logged, route }) => [message, logged, route]),
+        [
+          ['request', 200, path],
+          ['request failed', 200, path],
+        ],
+      );
+      assert.equal(given.signal!.aborted, true);
+    });
+  }
+
+  test('is cut off before its last byte if more follows than its Content-Length', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/four');
+    const given = await source();
+    given.send('ab');
+    given.send('cd');
+    await wire.until((text) => text.includes('ab'));
+    await turns();
+    given.send('e');
+    const { content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([content, isWhole], ['ab', false]);
+    await until(() => given.cancels === 1);
+  });
+
+  test('of exactly its Content-Length keeps the connection', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/four');
+    const given = await source();
+    given.send('ab');
+    given.send('cd');
+    given.end();
+    wire.send(NOW);
+    assert.match(await wire.untilClosed(), /\r\n\r\nabcdHTTP\/1\.1 200 [^]*\{"now":true\}$/);
+  });
+
+  for (const path of ['/silent', '/events']) {
+    test(`is cancelled when the client leaves, and its signal aborts: ${path}`, async (t) => {
+      const { ask, source, logs } = await openStreams(t);
+      const wire = await ask(path);
+      const given = await source();
+      given.send('one');
+      await wire.until((text) => text.includes('one'));
+      wire.socket.resetAndDestroy();
+      await until(() => given.cancels === 1 && given.signal!.aborted);
+      await until(() => logs.length > 0);
+      assert.deepEqual(
+        logs.map(({ message, status }) => [message, status]),
+        [['request', 200]],
+      );
+    });
+  }
+
+  test('is cancelled in the asynchronous context of its request', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/silent');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    store.run('other', () => wire.socket.resetAndDestroy());
+    await until(() => given.cancels === 1);
+    assert.notEqual(given.context, 'other');
+  });
+
+  test('is cancelled before its head if the client leaves, without a log line above debug', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    wire.socket.resetAndDestroy();
+    await until(() => given.cancels === 1);
+    await until(() => logs.length > 0);
+    assert.deepEqual(
+      logs.map(({ message, status }) => [message, status]),
+      [['request', null]],
+    );
+  });
+
+  test('that waits behind another is cancelled when the client leaves', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    wire.send('GET /stream HTTP/1.1\r\nHost: a\r\n\r\nGET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+    const second = await source(1);
+    const third = await source(2);
+    second.send('one');
+    await turns();
+    wire.socket.resetAndDestroy();
+    await until(() => second.cancels === 1 && third.cancels === 1);
+  });
+
+  test('reaches a client that has closed only its side, although the signal aborts', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    wire.socket.end();
+    await until(() => given.signal!.aborted);
+    given.send('two');
+    given.end();
+    const { content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([content, isWhole, given.cancels], ['onetwo', true, 0]);
+  });
+
+  test('that passes on the abort of its signal after the client has left is not logged as a bug', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    given.signal!.addEventListener('abort', () => given.controller.error(given.signal!.reason));
+    wire.socket.end();
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, false);
+    await until(() => logs.length > 0);
+    assert.deepEqual(
+      logs.map(({ message }) => message),
+      ['request'],
+    );
+  });
+
+  for (const [what, path, leave] of [
+    ['stops reading', '/full', (wire: Wire) => wire.socket.pause()],
+    ['closes its side of a silent stream', '/silent', (wire: Wire) => wire.socket.end()],
+  ] as const) {
+    test(`is cancelled 90 seconds after its client ${what}, and its signal aborts`, async (t) => {
+      const { ask, source, responses } = await openStreams(t);
+      const wire = await ask(path);
+      const given = await source();
+      if (path === '/silent') given.send('one');
+      await headOf(wire);
+      leave(wire);
+      const socket = responses[0]!.socket!;
+      if (path === '/silent') await until(() => !socket.readable);
+      else await until(() => responses[0]!.writableNeedDrain);
+      let before = -1;
+      while (before !== socket.bytesWritten) {
+        before = socket.bytesWritten;
+        await turns(20);
+      }
+      await passSeconds(90);
+      assert.equal(given.cancels, 0);
+      await passSeconds(3);
+      await until(() => given.cancels === 1 && given.signal!.aborted);
+    });
+  }
+
+  test('has no time limit of its own, even if it is silent for an hour, and none is read meanwhile', async (t) => {
+    const { ask, source } = await openStreams(t, { HANDLER_TIMEOUT_SECONDS: '1' });
+    const wire = await ask('/stream');
+    const given = await source();
+    await passSeconds(10);
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    clock.advance(3_600_000);
+    await passSeconds(3);
+    given.send('two');
+    given.end();
+    assert.equal(parseHead(await wire.until((text) => text.endsWith('0\r\n\r\n'))).content, 'onetwo');
+  });
+
+  test('that comes after HANDLER_TIMEOUT_SECONDS is cancelled', async (t) => {
+    const { ask, source } = await openStreams(t, { HANDLER_TIMEOUT_SECONDS: '1' });
+    const wire = await ask('/late');
+    await turns(20);
+    clock.advance(1_000);
+    assert.match(await headOf(wire), /^HTTP\/1\.1 503 /);
+    const late = await source();
+    await until(() => late.cancels === 1);
+  });
+
+  test('to HTTP/1.0 ends with the connection, without a transfer coding [RFC 9112 §6.1]', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream', '', '1.0');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.endsWith('one'));
+    given.end();
+    const { fields, content } = parseHead(await wire.untilClosed());
+    assert.deepEqual(
+      [fields['transfer-encoding'], fields.connection, content],
+      [undefined, ['close'], 'one'],
+    );
+  });
+
+  test('to HTTP/1.0 that fails ends with a reset, since the end of the connection would look proper [RFC 9112 §6.3]', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream', '', '1.0');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.endsWith('one'));
+    const failed = once(wire.socket, 'error');
+    given.controller.error(new Error('inside'));
+    assert.equal((await failed)[0].code, 'ECONNRESET');
+  });
+
+  for (const [what, head] of [
+    ['with Connection: close', 'GET /silent HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
+    ['of HTTP/1.0', 'GET /silent HTTP/1.0\r\nHost: a\r\n\r\n'],
+    ['with an unread body', 'POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc'],
+  ]) {
+    test(`to a request ${what} is cancelled when the client leaves`, async (t) => {
+      const { port, source } = await openStreams(t);
+      const wire = await openWire(port);
+      wire.send(head!);
+      const given = await source();
+      given.send('one');
+      assert.match(await wire.until((text) => text.includes('one')), /\r\nConnection: close\r\n/);
+      wire.socket.end();
+      await until(() => given.signal!.aborted);
+      wire.socket.resetAndDestroy();
+      given.send('two');
+      await until(() => given.cancels === 1);
+    });
+  }
+
+  test('is followed by nothing that its connection sends after the last request [RFC 9112 §9.6]', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream', 'Connection: close\r\n');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    wire.send(NOW);
+    await turns(20);
+    given.end();
+    const { content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([content, isWhole], ['one', true]);
+  });
+
+  test('counts as a request in progress until it ends, in the access log and in the drain', async (t) => {
+    const { ask, source, logs, drain, server } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    assert.equal(logs.length, 0);
+    const drained = drain();
+    await untilClosing(server);
+    await passSeconds(3);
+    given.send('two');
+    clock.advance(2_000);
+    given.end();
+    const { content, isWhole } = parseHead(await wire.until((text) => text.endsWith('0\r\n\r\n')));
+    assert.deepEqual([content, isWhole], ['onetwo', true]);
+    assert.ok(logs[0]!.durationMillis >= 5_000);
+    await passSeconds(2);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('is cut off and cancelled at the end of a drain', async (t) => {
+    const { ask, source, drain, server } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    const drained = drain();
+    await untilClosing(server);
+    clock.advance(10_000);
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, false);
+    assert.equal(await drained, 'deadline');
+    assert.deepEqual([given.cancels, given.signal!.aborted], [1, true]);
+  });
+
+  test('does not end with the token of its caller, unless it is an event stream', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const exp = Math.floor(clock.now() / 1000) + 60;
+    const wire = await ask('/file', `Authorization: Bearer ${tokenWith({ exp })}\r\n`);
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    await passSeconds(90);
+    given.send('two');
+    given.end();
+    assert.equal(parseHead(await wire.until((text) => text.endsWith('0\r\n\r\n'))).content, 'onetwo');
+  });
+});
+
+describe('an event stream', { timeout: 20_000 }, () => {
+  test('has its head sent at once, and each chunk as it comes', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/events');
+    const given = await source();
+    assert.match(await headOf(wire), /^HTTP\/1\.1 200 [^]*\r\n\r\n$/);
+    given.send('data: 1\n\n');
+    await wire.until((text) => text.includes('data: 1\n\n\r\n'));
+  });
+
+  test('ends properly when the token of its caller expires, within a second, and its signal aborts', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const seconds = Math.ceil(clock.now() / 1000) + 60;
+    clock.set(seconds * 1000 - 60_000);
+    const wire = await ask('/mine', `Authorization: Bearer ${tokenWith({ exp: seconds })}\r\n`);
+    const given = await source();
+    given.send('data: 1\n\n');
+    await wire.until((text) => text.includes('data: 1'));
+    clock.advance(59_999);
+    await turns(20);
+    assert.equal(given.cancels, 0);
+    clock.advance(1);
+    const text = await wire.until((received) => received.endsWith('0\r\n\r\n'));
+    assert.deepEqual([parseHead(text).content, parseHead(text).isWhole], ['data: 1\n\n', true]);
+    assert.deepEqual([given.cancels, given.signal!.aborted], [1, true]);
+    assert.deepEqual(
+      logs.map(({ message, status }) => [message, status]),
+      [['request', 200]],
+    );
+    wire.send(NOW);
+    assert.ok((await wire.untilClosed()).endsWith('{"now":true}'));
+  });
+
+  test('with a token that expires in more than 24 days is not ended by the limit of timers', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const exp = Math.floor(clock.now() / 1000) + 40 * 86_400;
+    await ask('/mine', `Authorization: Bearer ${tokenWith({ exp })}\r\n`);
+    const given = await source();
+    await turns(20);
+    assert.ok(clock.pending.every((millis) => millis < 2 ** 31));
+    clock.advance(2 ** 31 - 1);
+    await turns(20);
+    assert.equal(given.cancels, 0);
+    clock.advance(40 * 86_400_000 - 2 ** 31 + 1);
+    await until(() => given.cancels === 1);
+  });
+
+  test('ends at once with a token that was accepted within the tolerance', async (t) => {
+    const { ask, source } = await openStreams(t, { IDP_CLOCK_TOLERANCE_SECONDS: '5' });
+    const exp = Math.floor(clock.now() / 1000) - 2;
+    const wire = await ask('/mine', `Authorization: Bearer ${tokenWith({ exp })}\r\n`);
+    const text = await wire.until((received) => received.endsWith('0\r\n\r\n'));
+    assert.deepEqual([parseHead(text).status, parseHead(text).content], [200, '']);
+    assert.equal((await source()).cancels, 1);
+  });
+
+  test('ends properly when a drain begins', async (t) => {
+    const { ask, source, drain, server } = await openStreams(t);
+    const wire = await ask('/events');
+    const given = await source();
+    given.send('data: 1\n\n');
+    await wire.until((text) => text.includes('data: 1'));
+    given.signal!.addEventListener('abort', () => given.controller.error(given.signal!.reason));
+    const drained = drain();
+    const text = await wire.until((received) => received.endsWith('0\r\n\r\n'));
+    assert.equal(parseHead(text).isWhole, true);
+    assert.equal(given.signal!.aborted, true);
+    await untilClosing(server);
+    await passSeconds(3);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('that begins during a drain ends at once', async (t) => {
+    const { source, drain, server, port } = await openStreams(t);
+    const wire = await openWire(port);
+    wire.send('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n');
+    wire.send('GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+    const first = await source(0);
+    const second = await source(1);
+    const drained = drain();
+    await untilClosing(server);
+    first.end();
+    const [, text = ''] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 200)/);
+    assert.deepEqual([parseHead(text).isWhole, second.cancels], [true, 1]);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('ends properly when its client closes its side', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/events');
+    const given = await source();
+    await headOf(wire);
+    wire.socket.end();
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, true);
+    assert.deepEqual([given.cancels, given.signal!.aborted], [1, true]);
+  });
+});
+
+function bind(source: Source) {
+  return { send: source.send.bind(source), end: source.end.bind(source) };
+}
