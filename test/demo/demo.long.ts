@@ -249,7 +249,7 @@ for (const { name, words, routes, port, signal } of cases) {
       writeFileSync(join(directory, 'orders.mjs'), example.replace('gatehouse-http', door));
       const own = String(await freePort());
       const source = /^\. .*$/m.exec(demo.output())?.[0] ?? '';
-      const line = `${source}; exec env IDP_DPOP_MODE=ALLOWED ${start.trim().replace('4000', own)}`;
+      const line = `${source}; exec env ${start.trim().replace('4000', own)}`;
       const child = spawn('/bin/sh', ['-c', line], { cwd: directory, stdio: ['ignore', 'pipe', 'inherit'] });
       context.after(async () => {
         if (child.kill('SIGKILL')) await once(child, 'close');
