@@ -27,6 +27,7 @@ const NAMES = [
   'ConfigurationError',
   'anyScope',
   'authenticated',
+  'bytes',
   'claimCheck',
   'claimEquals',
   'claimIncludes',

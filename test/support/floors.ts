@@ -38,6 +38,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'router',
     ],
   ],
+  ['service/fetch/', ['bytes']],
   ['service/request/', ['exchange']],
   ['service/connection/', ['connection', 'write']],
   ['service/fetch/', ['stream']],

@@ -1,4 +1,4 @@
-// Reads a body as bounded, strict JSON (docs/your-own-api.md), after access is granted. Promises: reads
+// Reads a body, as bytes or as strict JSON (docs/your-own-api.md), after access is granted. Promises: reads
 // nothing if the header fields rule it out; keeps no more than the limit. Does not check what the JSON says:
 // the route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -21,29 +21,40 @@ export interface BodySource {
 /** Thrown when the client has left: nobody would get a response. */
 export const CLIENT_GONE = Symbol('client gone');
 
+/** Resolves to the JSON value. Takes and rejects with the same as `readBody`. */
+export async function readJson(source: BodySource, types: readonly string[], limitBytes: number) {
+  const value = parseJson(await readBody(source, types, limitBytes, checkCharset));
+  if (value === undefined) throw refuse('body-malformed');
+
+  checkShape(value);
+  return value;
+}
+
 /**
- * Resolves to the JSON value. `types` are media types in lower case, without parameters. Rejects with
- * `Refused`, or with `CLIENT_GONE` when the client has left.
+ * Resolves to the bytes. `types` are media types in lower case, without parameters; without any, all are
+ * accepted. `checkMore` throws for another Content-Type. Rejects with `Refused`, or with `CLIENT_GONE` when
+ * the client has left.
  */
-export async function readBody(source: BodySource, types: readonly string[], limitBytes: number) {
+export async function readBody(
+  source: BodySource,
+  types: readonly string[],
+  limitBytes: number,
+  checkMore: (contentType: string) => void = () => {},
+) {
   const { request, response } = source;
   const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
   // RFC 9112 §6.3: either field announces a body.
   if (length === 0 && headers['transfer-encoding'] === undefined) throw refuse('body-missing');
 
-  checkType(request, types);
+  checkMore(checkType(request, types));
   // RFC 9110 §15.5.14
   if (length > limitBytes) throw refuse('body-too-large');
 
   // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
   if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
 
-  const value = parseJson(await readBytes(source, limitBytes));
-  if (value === undefined) throw refuse('body-malformed');
-
-  checkShape(value);
-  return value;
+  return readBytes(source, limitBytes);
 }
 
 /** RFC 9110 §5.6.4. Without a closing quote it ends with the field. */
@@ -52,6 +63,7 @@ const QUOTED = /"(?:(utf-?8)"|(?:[^"\\]|\\.)*"?)/gi;
 /** RFC 9110 §5.6.6 */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 
+/** Returns the Content-Type. */
 function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
   // Stricter: RFC 9110 §8.4 allows a list of codings.
   const isUncoded = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
@@ -61,11 +73,16 @@ function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly str
   // RFC 9110 §8.3: not a list, and not repeated.
   const [contentType = '', ...others] = fieldValues(rawHeaders, 'content-type');
   const [mediaType = ''] = contentType.split(';');
-  const isAccepted = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
+  const isNamed = others.length === 0 && types.includes(mediaType.trim().toLowerCase());
   // RFC 9110 §15.5.16
-  if (!isAccepted) throw refuse('media-type-refused', { headers: ['Accept', types.join(', ')] });
+  if (!isNamed && types.length > 0) {
+    throw refuse('media-type-refused', { headers: ['Accept', types.join(', ')] });
+  }
+  return contentType;
+}
 
-  // RFC 8259 §8.1
+/** RFC 8259 §8.1 */
+function checkCharset(contentType: string) {
   const isOther = OTHER_CHARSET.test(contentType.replace(QUOTED, '"$1"'));
   if (isOther) throw refuse('charset-refused');
 }

@@ -1,7 +1,7 @@
 // A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
 // not choose the moment: the pipeline checks after access.
 import { isListOf } from '../../verify/base/encoding.ts';
-import { readBody } from './body.ts';
+import { readJson, type BodySource } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
 /** How a route reads its query. Made by `query`. */
@@ -10,12 +10,13 @@ export interface QueryInput<Output> {
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
-/** How a route reads its body. Made by `json`. */
+/** How a route reads its body. Made by `json` or `bytes`. */
 export interface BodyInput<Output> {
   readonly input: 'body';
   readonly limitBytes: number | undefined;
+  /** Empty for any. */
   readonly types: readonly string[];
-  readonly read: typeof readBody;
+  readonly read: (source: BodySource, types: readonly string[], limitBytes: number) => Promise<unknown>;
   readonly check: (body: unknown) => Output | Promise<Output>;
 }
 
@@ -23,7 +24,7 @@ export interface BodyInput<Output> {
 export interface BodyOptions {
   /** 1 to 16,777,216. Default: `BODY_LIMIT_BYTES`. */
   readonly limitBytes?: number;
-  /** Media types accepted instead of `application/json`. */
+  /** Media types accepted instead of `application/json` or, for `bytes`, of any. */
   readonly types?: readonly [string, ...string[]];
 }
 
@@ -72,24 +73,25 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   const { limitBytes, types = ['application/json'], ...others } = options;
   // `json(undefined)` lacks the schema that was meant.
   requireSchema(given.length === 1 ? given[0] : schema);
-  requireOptions(limitBytes, types, others);
+  requireOptions('json', limitBytes, types, others);
   return {
     input: 'body',
     limitBytes,
     types,
-    read: readBody,
+    read: readJson,
     check: (body) => checkBySchema(schema, body, 'body-refused'),
   };
 }
 
-function requireOptions(limitBytes = 1, types: unknown, others: object) {
+/** Throws a `TypeError`, which names the `owner`. */
+export function requireOptions(owner: string, limitBytes = 1, types: unknown, others: object) {
   if (Object.keys(others).length > 0) {
-    throw new TypeError('json has no other options than limitBytes and types');
+    throw new TypeError(`${owner} has no other options than limitBytes and types`);
   }
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
     throw new TypeError(`limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
   }
-  if (!isListOf(MEDIA_TYPE, types)) {
+  if (types !== undefined && !isListOf(MEDIA_TYPE, types)) {
     throw new TypeError('types must be a list of media types in lower case, without parameters');
   }
 }

@@ -207,7 +207,9 @@ function routeMaker(method: Method) {
     const owner = `${method} ${pattern}`;
     requireAccess(owner, access);
     if (handler === undefined || known.length < rest.length) {
-      throw new TypeError(`${owner}: takes only a handler and, before it, query() and json() (not for GET)`);
+      throw new TypeError(
+        `${owner}: takes only a handler and, before it, query() and json() or bytes() (not for GET)`,
+      );
     }
 
     return new MadeRoute({ method, pattern, access, query, body, handler });

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { CLIENT_GONE, readBody } from '../../../src/service/routes/body.ts';
+import { CLIENT_GONE, readJson } from '../../../src/service/routes/body.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 
 const PIECE_BYTES = 65_536;
@@ -22,7 +22,7 @@ function begin(limitBytes: number, request = new IncomingMessage(new Socket())) 
   const types = ['application/json'];
   return {
     request,
-    body: readBody(exchangeOf(request, new ServerResponse(request)).exchange, types, limitBytes),
+    body: readJson(exchangeOf(request, new ServerResponse(request)).exchange, types, limitBytes),
   };
 }
 

@@ -4,6 +4,7 @@ import { authenticated, needs, open, optional } from '../../../src/gate/rules/ac
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
+import { bytes } from '../../../src/service/fetch/bytes.ts';
 import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';
 import type { Schema } from '../../../src/service/routes/schema.ts';
 import type { Caller } from '../../../src/verify/caller.ts';
@@ -32,6 +33,8 @@ export const inferred = [
   post('/i', write, json(order), ({ body }) => is<Order>()(body)),
   post('/j', write, json(), ({ body }) => is<unknown>()(body)),
   post('/k', write, json(undefined, { limitBytes: 10 }), ({ body }) => is<unknown>()(body)),
+  post('/o', write, bytes(), ({ body }) => is<Uint8Array>()(body)),
+  post('/p', write, query(page), bytes({ limitBytes: 10 }), ({ body }) => is<Uint8Array>()(body)),
   put('/l', write, query(page), json(order), ({ query, body }) =>
     is<{ query: Page; body: Order }>()({ query, body }),
   ),
@@ -52,12 +55,18 @@ export const given = [
   del('/h', open, async () => noContent()),
   del('/i', open, () => (Math.random() > 1 ? undefined : { i: 1 })),
   get('/j', open, (): PromiseLike<object> => Promise.resolve({})),
+  get('/l', open, () => new Response('l')),
+  get('/m', open, async () => Response.json([])),
   get('/k', open, () => ({ toJSON: () => ({ k: 1 }) })),
 ];
 
 export const refused = [
   // @ts-expect-error a GET has no body
   get('/a', open, json(order), () => ({})),
+  // @ts-expect-error a GET has no body
+  get('/a', open, bytes(), () => ({})),
+  // @ts-expect-error bytes takes no schema
+  post('/a', open, bytes(order), () => ({})),
   // @ts-expect-error a GET gives something
   get('/b', open, () => {}),
   // @ts-expect-error a GET gives something, later too

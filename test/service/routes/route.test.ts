@@ -118,7 +118,7 @@ test('no route admits a look-alike of a caller', () => {
 });
 
 const wrongParts = (route: string) =>
-  new TypeError(`${route}: takes only a handler and, before it, query() and json() (not for GET)`);
+  new TypeError(`${route}: takes only a handler and, before it, query() and json() or bytes() (not for GET)`);
 
 test('a route with unknown parts, or without a handler, throws', () => {
   const schema = schemaOf((value) => ({ value }));

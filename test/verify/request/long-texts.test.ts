@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { readBody } from '../../../src/service/routes/body.ts';
+import { readJson } from '../../../src/service/routes/body.ts';
 import { normalUri } from '../../../src/verify/request/uri.ts';
 import { parseCredentials } from '../../../src/verify/credentials.ts';
 import { callerWith } from '../../support/caller.ts';
@@ -27,7 +27,7 @@ const adversarial = [
 /** The reason for refusing a body of this type. The limit of 0 bytes keeps it from being read. */
 async function refusalOf(type: string) {
   const request = { headers: { 'content-length': '1' }, rawHeaders: ['Content-Type', type] };
-  const failure: unknown = await readBody({ request } as never, ['application/json'], 0).catch(
+  const failure: unknown = await readJson({ request } as never, ['application/json'], 0).catch(
     (refused: unknown) => refused,
   );
   assert.ok(failure instanceof Refused);

@@ -1,0 +1,23 @@
+// A body as bytes, such as an upload, or a webhook whose signature covers the bytes. Promises: nobody else holds
+// them. Does not look at what they say.
+import { isPlain } from '../../verify/base/encoding.ts';
+import { readBody } from '../routes/body.ts';
+import { requireOptions, type BodyInput, type BodyOptions } from '../routes/inputs.ts';
+
+/**
+ * Accepts a body as bytes, read once access is granted; the handler's `body` is a `Uint8Array`. Without
+ * `types`, any media type is accepted, or none. Throws a `TypeError` for an invalid limit or media type.
+ *
+ * @example
+ * post('/hooks/payments', open, bytes({ limitBytes: 65_536 }), ({ headers, body }) => verifyHook(headers, body))
+ */
+export function bytes(options: BodyOptions = {}): BodyInput<Uint8Array> {
+  if (!isPlain(Object(options))) throw new TypeError('bytes takes options alone, and no schema');
+
+  const { limitBytes, types, ...others } = options;
+  requireOptions('bytes', limitBytes, types, others);
+  return { input: 'body', limitBytes, types: types ?? [], read: readBody, check: copy };
+}
+
+/** Small buffers of Node share their memory. */
+const copy = (body: unknown) => new Uint8Array(Object(body));
