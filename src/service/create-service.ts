@@ -98,7 +98,7 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     joinsChallenges: kind.isPolicy,
   });
   const readers = kind.createReaders(served, ownRoutes, checks.early);
-  const pipeline = createPipeline(readers, checks.decide, { clock: kind.clock, ...values });
+  const pipeline = createPipeline(readers, checks.decide, { ...checks, ...values, clock: kind.clock });
   Part.use(values);
 
   return {

@@ -57,7 +57,7 @@ export async function membersOf(route: Route): Promise<Cells> {
 function bodyOf(given: unknown): unknown {
   if (!(given instanceof HandlerReply)) return given;
   const { content } = given.reply;
-  return given.isThrowable || typeof content !== 'string' ? {} : JSON.parse(content);
+  return given.turnedAway || typeof content !== 'string' ? {} : JSON.parse(content);
 }
 
 /** The table of the routes under these settings, less those that `less` also has. */

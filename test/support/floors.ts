@@ -29,8 +29,14 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
     [
       'schema',
       'body',
-      'handler-request',
       'handler-result',
+    ],
+  ],
+  ['service/fetch/', ['authorize']],
+  [
+    'service/routes/',
+    [
+      'handler-request',
       'handler-reply',
       'inputs',
       'pattern',

@@ -21,5 +21,8 @@ export function runRoute(
   const refused = checkAccess([route.access], caller, true);
   if (refused !== undefined) throw refused;
   const admitted = route.access.admit(caller);
-  return route.handler(new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted));
+  const fail = () => {
+    throw new Error('no handler asks for more here');
+  };
+  return route.handler(new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted, fail));
 }

@@ -49,7 +49,7 @@ export async function createRoutes({
   });
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);
-  const pipeline = createPipeline(readers, way.decide, { clock, ...settings });
+  const pipeline = createPipeline(readers, way.decide, { ...way, ...settings, clock });
   return { responder: createResponder(pipeline, way.replies, way.observer, clock), way, logs };
 }
 

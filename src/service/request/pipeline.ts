@@ -7,6 +7,8 @@ import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/re
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Decide } from '../../gate/decide.ts';
 import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import type { Replies } from '../../gate/replies/refusal-replies.ts';
+import { createAuthorize } from '../fetch/authorize.ts';
 import { isResponse } from '../fetch/response.ts';
 import { discard } from '../fetch/stream.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
@@ -26,6 +28,7 @@ export interface Readers {
 
 export interface PipelineOptions {
   readonly clock: Clock;
+  readonly replies: Replies;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;
 }
@@ -36,8 +39,10 @@ export type Pipeline = (exchange: Exchange) => MaybePromise<RequestRecord>;
 export function createPipeline(
   { readFacts, early, matchRoute }: Readers,
   decide: Decide,
-  { clock, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
+  { clock, replies, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
 ): Pipeline {
+  const authorize = createAuthorize(replies, clock);
+
   function respond(exchange: Exchange): MaybePromise<RequestRecord> {
     const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
     if (facts instanceof Refused) return turnAway({}, facts);
@@ -84,7 +89,7 @@ export function createPipeline(
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
 
     return andThen(inputs, (read) => {
-      const request = new HandlerRequest(exchange, path, parameters, nowMillis, admitted, read);
+      const request = new HandlerRequest(exchange, path, parameters, nowMillis, admitted, authorize, read);
       return withinTime(exchange, route.handler(request));
     });
   }
@@ -149,8 +154,8 @@ export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: 
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 
-  const isReply = HandlerReply.isGenuine(thrown) && thrown.isThrowable;
-  return isReply ? { ...record, reply: thrown.reply, reason: 'handler' } : turnAway(record, thrown);
+  const isReply = HandlerReply.isGenuine(thrown) && thrown.turnedAway !== undefined;
+  return isReply ? { ...record, ...thrown.turnedAway, reply: thrown.reply } : turnAway(record, thrown);
 }
 
 function isAbort(error: unknown) {

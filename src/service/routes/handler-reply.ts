@@ -62,7 +62,7 @@ export const noContent = () => reply(204);
 export function fail(status: number, error: string, message: string): HandlerReply {
   if (status < 400) throw new UsageError('fail needs a status from 400 to 599');
 
-  return new HandlerReply(makeReply(status, { error, message }), true);
+  return new HandlerReply(makeReply(status, { error, message }), { reason: 'handler' });
 }
 
 function makeReply(status: number, body?: object, headers?: Headers) {

@@ -2,6 +2,7 @@
 // forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../gate/traceparent.ts';
+import type { Authorize, AuthorizeRequest } from '../fetch/authorize.ts';
 
 export interface ExchangeParts {
   readonly request: IncomingMessage;
@@ -18,6 +19,7 @@ export interface Inputs {
 export class HandlerRequest<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;
+  readonly #authorize;
   #query: URLSearchParams | undefined;
   #headers: IncomingHttpHeaders | undefined;
   /** As in the request target, without the query. */
@@ -34,10 +36,12 @@ export class HandlerRequest<Admitted = unknown> {
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
     caller: Admitted,
+    authorize: AuthorizeRequest,
     inputs: Inputs = {},
   ) {
     this.#exchange = exchange;
     this.#inputs = inputs;
+    this.#authorize = authorize;
     this.path = path;
     this.parameters = parameters;
     this.nowMillis = nowMillis;
@@ -68,6 +72,15 @@ export class HandlerRequest<Admitted = unknown> {
   /** The client's, if well-formed, for the handler's own requests (W3C Trace Context §3.2). */
   get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
+  }
+
+  /**
+   * Checks a further access of the caller, such as the scopes that a body asks for. Return its `refusal`, if
+   * any. Throws a `TypeError` for `open` or anything but an access.
+   */
+  get authorize(): Authorize {
+    const { request } = this.#exchange;
+    return (access) => this.#authorize(request, this.caller, access);
   }
 
   /** Aborts when the client leaves, when the handler takes too long, and at the end of a drain. */

@@ -1,18 +1,20 @@
 // What a handler has returned → the reply to send. Promises: only what is meant as JSON is sent as JSON.
+import type { RequestRecord } from '../../gate/record.ts';
 import { jsonReply, NO_CONTENT, type Reply } from '../../gate/replies/reply.ts';
 import { isError, isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { isResponse, replyToResponse } from '../fetch/response.ts';
 
-/** A handler may throw only one made by `fail`. */
+/** A handler may throw only one that turns the request away, such as made by `fail`. */
 export class HandlerReply {
   readonly #isGenuine = true;
   readonly reply;
-  readonly isThrowable;
+  /** Why, for the record of the request. */
+  readonly turnedAway;
 
-  constructor(reply: Reply, isThrowable = false) {
+  constructor(reply: Reply, turnedAway?: RequestRecord) {
     this.reply = reply;
-    this.isThrowable = isThrowable;
+    this.turnedAway = turnedAway;
   }
 
   static isGenuine(thrown: unknown): thrown is HandlerReply {
@@ -33,11 +35,11 @@ const NO_JSON =
 
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
- * array, the reply for a `Response`. Throws a returned `fail`, and a `TypeError` for anything else.
+ * array, the reply for a `Response`. Throws a returned `fail` or refusal, and a `TypeError` for anything else.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {
-    if (result.isThrowable) throw result;
+    if (result.turnedAway) throw result;
     return result.reply;
   }
   if (result === undefined && method !== 'GET') return NO_CONTENT;

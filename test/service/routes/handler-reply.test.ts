@@ -20,7 +20,7 @@ function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
 
 test('reply makes a reply of the given status, JSON and fields', () => {
   const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
-  assert.deepEqual([made.reply.status, made.reply.content, made.isThrowable], [202, '{"id":"é"}', false]);
+  assert.deepEqual([made.reply.status, made.reply.content, made.turnedAway !== undefined], [202, '{"id":"é"}', false]);
   assert.deepEqual(fieldsOf(made), {
     ...AS_JSON,
     location: '/jobs/1',
@@ -68,7 +68,7 @@ test('created has a Location, and noContent is empty [RFC 9110 §15.3.2, §15.3.
 
 test('fail has an error and a message, and may be thrown', () => {
   const failure = fail(404, 'not_found', 'There is no such order');
-  assert.deepEqual([failure.reply.status, failure.isThrowable], [404, true]);
+  assert.deepEqual([failure.reply.status, failure.turnedAway !== undefined], [404, true]);
   assert.equal(failure.reply.content, '{"error":"not_found","message":"There is no such order"}');
   assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
 });

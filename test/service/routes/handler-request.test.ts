@@ -9,8 +9,10 @@ const request = {
   headers: { authorization: 'Bearer a', dpop: 'b', accept: '*/*' },
 } as Partial<IncomingMessage> as IncomingMessage;
 
+const noAuthorize = () => assert.fail();
+
 const requestWith = (inputs?: { query?: unknown }) =>
-  new HandlerRequest({ request, controller: new AbortController() }, '/a', {}, 0, undefined, inputs);
+  new HandlerRequest({ request, controller: new AbortController() }, '/a', {}, 0, undefined, noAuthorize, inputs);
 
 test('computes the query and the header fields of a request once, on the first read', () => {
   const asked = requestWith();

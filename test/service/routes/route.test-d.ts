@@ -34,6 +34,7 @@ export const allThatAHandlerIsTold = is<
   | 'signal'
   | 'traceparent'
   | 'nowMillis'
+  | 'authorize'
 >()(toldToHandlers);
 
 declare const shownOfRoutes: keyof Route;

@@ -3,6 +3,7 @@
    unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { HandlerRequest, type ExchangeParts } from '../../../src/service/routes/handler-request.ts';
+import type { AuthorizeRequest } from '../../../src/service/fetch/authorize.ts';
 import type { RequestFacts } from '../../../src/verify/request/facts.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/rules/access.ts';
@@ -150,6 +151,7 @@ interface Stages extends AtHand {
   readonly facts: RequestFacts;
   readonly route: Route;
   readonly exchange: ExchangeParts;
+  readonly authorize: AuthorizeRequest;
 }
 
 export const outOfTurn = ({
@@ -165,6 +167,7 @@ export const outOfTurn = ({
   facts,
   route,
   exchange,
+  authorize,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
   () => verifySignature(jws, { kty: 'RSA' }),
@@ -181,7 +184,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => route.handler(new HandlerRequest(exchange, '/x', {}, 1, token)),
+  () => route.handler(new HandlerRequest(exchange, '/x', {}, 1, token, authorize)),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {

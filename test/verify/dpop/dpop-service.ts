@@ -125,7 +125,7 @@ export async function startWith(
   const values = await optionValuesOf(settings, { log });
   const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
-  const pipeline = createPipeline(readers, way.decide, { clock, ...limits });
+  const pipeline = createPipeline(readers, way.decide, { ...way, ...limits, clock });
   const responder = createResponder(pipeline, way.replies, way.observer, clock);
   const { server } = createListener(responder, clock);
   const served = await serve(server);

@@ -1,0 +1,147 @@
+/* A further access, checked by a handler for the caller of its request (docs/your-own-api.md). */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { claimCheck, scope } from '../../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
+import { get, post, under, type RouteRequest } from '../../../src/service/routes/route.ts';
+import { clock, tokenWith } from '../../support/caller.ts';
+import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
+import { askRaw } from '../../support/wire-response.ts';
+
+const WRITE = needs(scope('write:orders'));
+const LOGIN = needs(recentLogin({ maxAgeSeconds: 60 }));
+
+const BROKEN = needs(
+  claimCheck('works', () => {
+    throw new Error('inside');
+  }),
+);
+
+type Asking = Pick<RouteRequest<unknown>, 'authorize'>;
+
+const write = ({ authorize }: Asking) => {
+  const { caller, refusal } = authorize(WRITE);
+  return refusal ?? { subject: caller.subject };
+};
+
+let seen: unknown;
+
+let service: RunningRoutes;
+
+before(async () => {
+  service = await startRoutes({
+    environment: {
+      IDP_DPOP_MODE: 'ALLOWED',
+      RESOURCE_URL: 'https://api.test/r',
+      CORS_ALLOWED_ORIGINS: 'https://app.test',
+      ACCESS_LOG: 'true',
+    },
+    routes: [
+      post('/write', needs(scope('read:orders')), write),
+      get('/open', open, write),
+      get('/ruled', open, write),
+      get('/optional', optional, write),
+      get('/maybe', open, ({ authorize }) => ({ passes: authorize(optional).refusal === undefined })),
+      get('/login', authenticated, ({ authorize }) => authorize(LOGIN).refusal ?? {}),
+      get('/later', authenticated, async ({ authorize }) => {
+        clock.advance(3_600_000);
+        return authorize(LOGIN).refusal ?? {};
+      }),
+      get('/broken', authenticated, ({ authorize }) => authorize(BROKEN).refusal ?? {}),
+      get('/thrown', authenticated, ({ authorize }) => {
+        throw authorize(WRITE).refusal;
+      }),
+      get('/response', authenticated, ({ authorize }) => {
+        const { refusal } = authorize(WRITE);
+        seen = refusal;
+        return new Response(refusal!.body, refusal);
+      }),
+      get('/nested', authenticated, ({ authorize }) => ({ refusal: authorize(WRITE).refusal })),
+      get('/wrong/open', authenticated, ({ authorize }) => authorize(open) as object),
+      get('/wrong/text', authenticated, ({ authorize }) => authorize('read' as never)),
+    ],
+    policy: [under('/ruled', authenticated)],
+  });
+});
+
+after(() => service.stop());
+
+const lastLine = () => service.logs.at(-1);
+
+describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
+  test('returns the caller who may pass', async () => {
+    const token = tokenWith({ scope: 'read:orders write:orders', sub: 'someone' });
+    const { status, body } = await service.ask('/write', { method: 'POST', token });
+    assert.deepEqual([status, body], [200, { subject: 'someone' }]);
+  });
+
+  test('returns a refusal, which the service sends if the handler returns it, and counts', async () => {
+    const token = tokenWith({ scope: 'read:orders' });
+    const headers = { Origin: 'https://app.test' };
+    const response = await service.ask('/write', { method: 'POST', token, headers });
+    assert.deepEqual([response.status, response.body.error], [403, 'insufficient_scope']);
+    assert.match(response.challenges.join(), /^Bearer .*scope="write:orders"/);
+    assert.equal(response.headers['access-control-allow-origin'], 'https://app.test');
+    const lines = service.logs
+      .slice(-2)
+      .map(({ message, reason, status, route }) => [message, reason, status, route]);
+    assert.deepEqual(lines, [
+      ['request', 'scope-missing', 403, '/write'],
+      ['request refused', 'scope-missing', 403, '/write'],
+    ]);
+  });
+
+  test('refuses as a missing token does on an open route, even below a rule, and for an anonymous caller', async () => {
+    for (const [path, token] of [
+      ['/open', undefined],
+      ['/open', tokenWith({ scope: 'write:orders' })],
+      ['/ruled', tokenWith({ scope: 'write:orders' })],
+      ['/optional', undefined],
+    ] as const) {
+      const { status, body, challenges } = await service.ask(path, token === undefined ? {} : { token });
+      assert.deepEqual(
+        [status, body.error, lastLine()?.reason],
+        [401, 'unauthorized', 'no-credentials'],
+        path,
+      );
+      assert.match(challenges.join(), /^Bearer realm="api", scope="write:orders"/);
+    }
+    assert.equal(
+      (await service.ask('/optional', { token: tokenWith({ scope: 'write:orders' }) })).status,
+      200,
+    );
+    assert.deepEqual((await service.ask('/maybe')).body, { passes: true });
+  });
+
+  test('judges a login by the clock of that moment [RFC 9470 §3]', async () => {
+    const authTime = Math.floor(clock.now() / 1000);
+    const token = tokenWith({ auth_time: authTime, exp: authTime + 36_000 });
+    assert.equal((await service.ask('/login', { token })).status, 200);
+    const { status, body } = await service.ask('/later', { token });
+    assert.deepEqual([status, body.error], [401, 'insufficient_user_authentication']);
+  });
+
+  test('is a 500 for a guard that throws, with its line in the log', async () => {
+    const { status } = await service.ask('/broken', { token: tokenWith() });
+    assert.deepEqual([status, lastLine()?.message], [500, 'request failed']);
+  });
+
+  test('returns a refusal that may also be thrown, and that fits a Response', async () => {
+    assert.equal((await service.ask('/thrown', { token: tokenWith() })).status, 403);
+    const lines = ['Host: a', `Authorization: Bearer ${tokenWith()}`];
+    const { status, headers, body } = await askRaw(service.port, 'GET /response HTTP/1.0', ...lines);
+    assert.deepEqual([status, body.error], [403, 'insufficient_scope']);
+    assert.match(headers.get('www-authenticate') ?? '', /^Bearer .*, DPoP /);
+    assert.deepEqual(
+      Object.keys(seen as object).filter((name) => /^(?:status|headers|body)$/.test(name)),
+      ['status', 'headers', 'body'],
+    );
+  });
+
+  test('is a bug for a refusal inside a body, for open, and for what is no access', async () => {
+    for (const path of ['/nested', '/wrong/open', '/wrong/text']) {
+      assert.equal((await service.ask(path, { token: tokenWith() })).status, 500, path);
+    }
+  });
+});
