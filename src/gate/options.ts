@@ -2,20 +2,26 @@
 import {
   boolean,
   functionOr,
-  option,
-  optional,
   readOptions,
   someFunction,
   throwProblem,
-  type TableOf,
-  type OptionTable,
-  type ValuesOf,
+  type Given,
+  type Rule,
+  type RulesOf,
 } from '../verify/base/option.ts';
 import type { Count, Log, LogLevel } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import type { ReplayStore } from '../verify/dpop/replay.ts';
-import { readIssuers, VERIFY_OPTIONS, type IssuersByName, type VerifyOptions } from '../verify/options.ts';
+import {
+  CHECK_DEFAULTS,
+  readIssuers,
+  REQUIRED,
+  VERIFY_RULES,
+  type CheckValues,
+  type IssuersByName,
+  type VerifyOptions,
+} from '../verify/options.ts';
 import type { Issuer } from '../verify/token/verify.ts';
 import type { Meter } from './observe.ts';
 import type { Early, MatchedRoute } from './record.ts';
@@ -30,7 +36,7 @@ export interface LogSink {
 }
 
 /** Made by `jsonLog`. */
-export type LogPart = Part<'log', LogSink>;
+export type LogPart = Part<LogSink>;
 
 /** A logger of the user's own. */
 export type LogFunction = (level: LogLevel, message: string, fields: Readonly<object>) => unknown;
@@ -55,7 +61,7 @@ export interface Metadata {
 }
 
 /** Made by `resourceMetadata`. */
-export type MetadataPart = Part<'metadata', Metadata>;
+export type MetadataPart = Part<Metadata>;
 
 export interface CorsContext {
   readonly dpopMode: DpopMode;
@@ -68,7 +74,7 @@ export interface Cors extends CrossOrigin {
 }
 
 /** Made by `cors`. */
-export type CorsPart = Part<'cors', (context: CorsContext) => Cors>;
+export type CorsPart = Part<(context: CorsContext) => Cors>;
 
 /** What metrics read when they are asked for. */
 export interface Watched {
@@ -95,70 +101,62 @@ export interface Endpoint {
 }
 
 /** Made by `createMetrics`. */
-export type MetricsPart = Part<'metrics', Metrics>;
+export type MetricsPart = Part<Metrics>;
 
-/** The options of `createGate`. */
-export interface GateOptions extends VerifyOptions {
+/** Beside those of the checks. */
+interface AnswerValues {
   /** Whether the bodies of refusals say more. Default: `false`. */
-  readonly errorDetail?: boolean | undefined;
+  readonly errorDetail: boolean;
   /** Made by `jsonLog`, or a function, which gets each line. Default: nothing is logged. */
-  readonly log?: LogPart | LogFunction | undefined;
+  readonly log: LogPart | LogFunction | undefined;
   /** Resource metadata, made by `resourceMetadata`. */
-  readonly metadata?: MetadataPart | undefined;
+  readonly metadata: MetadataPart | undefined;
   /** Which other origins may read responses, made by `cors`. */
-  readonly cors?: CorsPart | undefined;
+  readonly cors: CorsPart | undefined;
   /** Made by `createMetrics`. */
-  readonly metrics?: MetricsPart | undefined;
+  readonly metrics: MetricsPart | undefined;
   /** Called with each error that becomes a 500. What it throws is ignored. */
-  readonly onError?: OnError | undefined;
+  readonly onError: OnError | undefined;
 }
 
-export const ANSWER_OPTIONS = {
-  errorDetail: option(boolean, false),
-  log: optional(functionOr<LogFunction, LogPart>(Part.rule('log', 'jsonLog()'))),
-  metadata: optional<MetadataPart>(Part.rule('metadata', 'resourceMetadata({ url })')),
-  cors: optional<CorsPart>(Part.rule('cors', 'cors({ origins })')),
-  metrics: optional<MetricsPart>(Part.rule('metrics', 'createMetrics()')),
-  onError: optional(someFunction<OnError>()),
-} satisfies TableOf<Omit<GateOptions, keyof VerifyOptions>>;
-
-export const GATE_OPTIONS = { ...VERIFY_OPTIONS, ...ANSWER_OPTIONS };
+/** The options of `createGate`. */
+export interface GateOptions extends VerifyOptions, Given<AnswerValues> {}
 
 /** Of a gate, with all defaults. */
-export interface GateValues extends Omit<ValuesOf<typeof GATE_OPTIONS>, 'issuers'> {
+export interface GateValues extends CheckValues, AnswerValues {
   readonly issuers: IssuersByName;
 }
 
+export const GATE_RULES: RulesOf<GateOptions> = {
+  ...VERIFY_RULES,
+  errorDetail: boolean,
+  log: functionOr(Part.rule('log', 'jsonLog()')),
+  metadata: Part.rule('metadata', 'resourceMetadata({ url })'),
+  cors: Part.rule('cors', 'cors({ origins })'),
+  metrics: Part.rule('metrics', 'createMetrics()'),
+  onError: someFunction,
+};
+
+export const GATE_DEFAULTS: Partial<GateValues> = { ...CHECK_DEFAULTS, errorDetail: false };
+
+const ofService: Rule = () => 'is an option of createService alone; remove it here';
+
 /** What a gate has no use for. */
-export const SERVICE_NAMES = [
-  'port',
-  'host',
-  'bodyLimitBytes',
-  'handlerTimeoutSeconds',
-  'shutdownDelaySeconds',
-];
-
-const OF_SERVICE = 'is an option of createService alone; remove it here';
-
-const ELSEWHERE = Object.fromEntries(SERVICE_NAMES.map((name) => [name, OF_SERVICE]));
+export const OF_SERVICE = {
+  port: ofService,
+  host: ofService,
+  bodyLimitBytes: ofService,
+  handlerTimeoutSeconds: ofService,
+  shutdownDelaySeconds: ofService,
+};
 
 const NO_PORT = 'have a port, but a gate does not listen; leave it out, and serve what text() returns';
 
 /** Throws a `TypeError` for the first that is wrong. */
 export function readGateOptions(given: GateOptions): GateValues {
-  const values = requireFit(readWithIssuers(given, GATE_OPTIONS, ELSEWHERE));
-  const { metrics } = values;
-  if (metrics && Part.contentOf(metrics).endpoint !== undefined) throwProblem('metrics', NO_PORT);
+  const values = readFitting<GateValues>(given, { ...GATE_RULES, ...OF_SERVICE }, GATE_DEFAULTS);
+  if (Part.contentOf(values.metrics)?.endpoint !== undefined) throwProblem('metrics', NO_PORT);
   return values;
-}
-
-export function readWithIssuers<Values extends ValuesOf<typeof VERIFY_OPTIONS>>(
-  given: object,
-  table: OptionTable<Values>,
-  elsewhere?: Readonly<Record<string, string>>,
-) {
-  const values = readOptions(given, table, '', elsewhere);
-  return { ...values, issuers: readIssuers(values) };
 }
 
 export const NO_PROOFS = 'has no use while the DPoP mode is DISABLED; remove it or set the mode';
@@ -170,12 +168,20 @@ export const WRONG_RESOURCE =
 export const isSameOrigin = (url: string, publicUrl: string | undefined): boolean =>
   publicUrl === undefined || new URL(publicUrl).origin === new URL(url).origin;
 
-/** Throws a `TypeError` for options that do not fit each other. */
-export function requireFit<Values extends GateValues>(values: Values): Values {
-  const { replayStore, dpopMode, metadata, publicUrl } = values;
+/** Throws a `TypeError` for the first that is wrong, or does not fit the others. */
+export function readFitting<Values extends GateValues>(
+  given: GateOptions,
+  rules: Readonly<Record<string, Rule>>,
+  defaults: object,
+): Values {
+  const values = readOptions<Values & VerifyOptions>(given, rules, defaults, REQUIRED);
+  const { replayStore, dpopMode, metadata, issuers } = values;
   if (replayStore !== undefined && dpopMode === 'DISABLED') throwProblem('replayStore', NO_PROOFS);
 
-  const url = metadata && Part.contentOf(metadata).url;
+  const publicUrl = values.publicUrl?.replace(/\/$/, '');
+  const url = Part.contentOf(metadata)?.url;
   const isFit = url === undefined || isSameOrigin(url, publicUrl);
-  return isFit ? values : throwProblem('metadata: url', WRONG_RESOURCE);
+  if (!isFit) throwProblem('metadata: url', WRONG_RESOURCE);
+
+  return { ...values, publicUrl, issuers: readIssuers(values, issuers) };
 }

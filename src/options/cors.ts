@@ -3,12 +3,10 @@
 import {
   boolean,
   listOf,
-  option,
   readOptions,
-  required,
   textMatching,
-  type TableOf,
-  type ValuesOf,
+  type Given,
+  type RulesOf,
 } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import type { Cors, CorsContext, CorsPart } from '../gate/options.ts';
@@ -16,18 +14,20 @@ import { NO_CONTENT } from '../gate/replies/reply.ts';
 import { fieldValues } from '../verify/request/fields.ts';
 import { isPreflight } from './preflight.ts';
 
-export interface CorsOptions {
+interface CorsValues {
   /** Exact origins; `*` stands for the first of three or more labels. */
   readonly origins: readonly string[];
   /** Whether browsers may send and read with credentials. Default: `true`. */
-  readonly credentials?: boolean | undefined;
+  readonly credentials: boolean;
   /** Default: those of the routes. */
-  readonly methods?: readonly string[] | undefined;
+  readonly methods: readonly string[];
   /** Fields that requests may have beside `Authorization`, `Content-Type` and `DPoP`. */
-  readonly headers?: readonly string[] | undefined;
+  readonly headers: readonly string[];
   /** Fields that pages may read beside `WWW-Authenticate` and `DPoP-Nonce`. */
-  readonly exposedHeaders?: readonly string[] | undefined;
+  readonly exposedHeaders: readonly string[];
 }
+
+export interface CorsOptions extends Given<Omit<CorsValues, 'origins'>>, Pick<CorsValues, 'origins'> {}
 
 const NONE: readonly string[] = [];
 
@@ -59,24 +59,26 @@ const fieldName = textMatching(
   'must be the name of a header field; list each, without "*"',
 );
 
-export const CORS_OPTIONS = {
-  origins: required(option(listOf(origin), NONE), 'are missing; list those whose pages may read responses'),
-  credentials: option(boolean, true),
-  methods: option(listOf(methodName), NONE),
-  headers: option(listOf(fieldName), NONE),
-  exposedHeaders: option(listOf(fieldName), NONE),
-} satisfies TableOf<CorsOptions>;
+export const CORS_RULES: RulesOf<CorsOptions> = {
+  origins: listOf(origin),
+  credentials: boolean,
+  methods: listOf(methodName),
+  headers: listOf(fieldName),
+  exposedHeaders: listOf(fieldName),
+};
 
-type CorsValues = ValuesOf<typeof CORS_OPTIONS>;
+export const CORS_DEFAULTS = { credentials: true, methods: NONE, headers: NONE, exposedHeaders: NONE };
+
+const REQUIRED = { origins: 'are missing; list those whose pages may read responses' };
 
 /**
  * Lets pages of these origins read responses: for the option `cors`. Throws a `TypeError` for an option that
  * is wrong.
  *
- * @example createService({ routes }, { domain, audience, cors: cors({ origins: ['https://app.example.com'] }) });
+ * @example createService({ routes }, { domain, audience, cors: cors({ origins }) });
  */
 export function cors(options: CorsOptions): CorsPart {
-  const values = readOptions(options, CORS_OPTIONS, 'cors');
+  const values = readOptions<CorsValues>(options, CORS_RULES, CORS_DEFAULTS, REQUIRED, 'cors');
   return Part.make('cors', (context: CorsContext) => createCors(values, context));
 }
 

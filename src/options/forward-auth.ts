@@ -1,7 +1,7 @@
 // Forward-auth: a proxy asks whether a request may pass to the server behind it. Trusts that every client is
 // that proxy. Promises: nothing passes without a route, or by a path that servers read in several ways. Other
 // requests reach `ownRoutes` only.
-import { isListOf, undefinedOn } from '../verify/base/encoding.ts';
+import { isListOf, catching } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import { readFacts } from '../verify/request/facts.ts';
@@ -54,7 +54,7 @@ const replyFor = (caller: Caller | undefined) => ({
 function identityOf(caller: Partial<Caller> = {}) {
   const { subject, issuer, scopes = [], claims } = caller;
   // Before Node 26, JSON.stringify fails at 5,000 levels, which would be over 8 KiB anyway.
-  const json = claims && undefinedOn('RangeError', () => JSON.stringify(claims));
+  const json = claims && catching('RangeError', () => JSON.stringify(claims));
   const encoded = json && Buffer.from(json).toString('base64url');
 
   const identity = {

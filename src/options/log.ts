@@ -9,22 +9,23 @@ import {
   type LogEvent,
   type LogLevel,
 } from '../verify/base/events.ts';
-import { boolean, oneOf, option, readOptions, type TableOf } from '../verify/base/option.ts';
+import { boolean, oneOf, readOptions, type Given, type RulesOf } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import type { LogPart } from '../gate/options.ts';
 
-/** What the log has, beside errors of the start. */
-export interface LogOptions {
+interface LogValues {
   /** `silent`, `error`, `warn`, `info` (the default) or `debug`; each includes those before it. */
-  readonly level?: LogLevel | undefined;
+  readonly level: LogLevel;
   /** Whether each request has a line. Default: `false`. */
-  readonly access?: boolean | undefined;
+  readonly access: boolean;
 }
 
-export const LOG_OPTIONS = {
-  level: option(oneOf(...LOG_LEVELS), 'info'),
-  access: option(boolean, false),
-} satisfies TableOf<LogOptions>;
+/** What the log has, beside errors of the start. */
+export interface LogOptions extends Given<LogValues> {}
+
+export const LOG_RULES: RulesOf<LogOptions> = { level: oneOf(...LOG_LEVELS), access: boolean };
+
+export const LOG_DEFAULTS: LogValues = { level: 'info', access: false };
 
 /**
  * Makes a log of JSON lines on standard output, for the option `log` of any number of gates and services.
@@ -33,7 +34,7 @@ export const LOG_OPTIONS = {
  * @example const gate = createGate({ domain, audience, log: jsonLog({ level: 'debug' }) });
  */
 export function jsonLog(options: LogOptions = {}): LogPart {
-  const { level, access } = readOptions(options, LOG_OPTIONS, 'log');
+  const { level, access } = readOptions<LogValues>(options, LOG_RULES, LOG_DEFAULTS, {}, 'log');
   return Part.make('log', { log: createProcessLog(level), level, isAccessLogged: access }, true);
 }
 

@@ -9,7 +9,7 @@ import type { Connect, Limits } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 
 /** Refuses backslashes, which URL reads as slashes. */
-export const proxyUrl: Rule<string> = textMatching(
+export const proxyUrl: Rule = textMatching(
   /^http:\/\/([^\s:@/?#\\]+(:[^\s@/?#\\]*)?@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?\/?$/i,
   'must be http://[user[:password]@]host[:port], with special characters as %XX',
   isDecodable,
@@ -19,7 +19,7 @@ export const proxyUrl: Rule<string> = textMatching(
  * Makes the way to the provider through a forward proxy, for the option `connect`. `url` is
  * `http://[user[:password]@]host[:port]`. Throws a `TypeError` for another.
  *
- * @example const gate = createGate({ domain, audience, connect: throughProxy('http://proxy.internal:3128') });
+ * @example createGate({ domain, audience, connect: throughProxy('http://proxy.internal:3128') });
  */
 export function throughProxy(url: string): ConnectPart {
   requireGood('throughProxy', proxyUrl, url);

@@ -33,7 +33,7 @@ type Settle = (reply: string) => boolean;
 
 type Command = Readonly<{ sentAt: number; settle: Settle }>;
 
-export const storeUrl: Rule<string> = textMatching(
+export const storeUrl: Rule = textMatching(
   /^rediss?:\/\/([^\s:@/?#]*:[^\s@/?#]+@)?([\w.-]+|\[[0-9a-f:.]+\])(:[1-9]\d*)?(\/\d{0,9})?$/i,
   'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX',
   isDecodable,
@@ -44,7 +44,7 @@ export const storeUrl: Rule<string> = textMatching(
  * connection of its own. Throws a `TypeError` for anything but
  * `redis://[[user]:password@]host[:port][/database]` or `rediss://`.
  *
- * @example const gate = createGate({ domain, audience, replayStore: redisReplayStore('redis://store.internal') });
+ * @example createGate({ domain, audience, replayStore: redisReplayStore('redis://store.internal') });
  */
 export function redisReplayStore(url: string): ReplayStorePart {
   requireGood('redisReplayStore', storeUrl, url);

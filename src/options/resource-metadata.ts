@@ -3,15 +3,12 @@
 import { printableSetting } from '../verify/base/events.ts';
 import {
   listOf,
-  option,
-  optional,
   readOptions,
-  required,
   text,
   textMatching,
+  type Given,
   type Rule,
-  type TableOf,
-  type ValuesOf,
+  type RulesOf,
 } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import { httpsUrl, publicUrl } from '../verify/options.ts';
@@ -28,16 +25,18 @@ const METHODS = ['GET', 'HEAD'];
 /** To pages of every origin. */
 const READABLE = { crossOrigin: ['Access-Control-Allow-Origin', '*'] };
 
-export interface ResourceOptions {
+interface ResourceValues {
   /** The identifier of the resource, as clients see it. */
   readonly url: string;
   /** Those that clients may ask for. */
-  readonly scopes?: readonly string[] | undefined;
+  readonly scopes: readonly string[] | undefined;
   /** For people. */
-  readonly name?: string | undefined;
+  readonly name: string | undefined;
   /** An `https:` URL for developers. */
-  readonly documentation?: string | undefined;
+  readonly documentation: string | undefined;
 }
+
+export interface ResourceOptions extends Given<Omit<ResourceValues, 'url'>>, Pick<ResourceValues, 'url'> {}
 
 /**
  * The identifier of a protected resource (RFC 9728 §1.2). Names under `localhost` are loopback (RFC 6761
@@ -46,7 +45,7 @@ export interface ResourceOptions {
 const RESOURCE =
   /^(https:\/\/[^/]+|http:\/\/(([\w-]+\.)*localhost|127(\.\d+){3}|\[::1\])(:\d+)?)\/([^=]*[^=/])?$/;
 
-const resourceUrl: Rule<string> = (value) =>
+const resourceUrl: Rule = (value) =>
   publicUrl(value) ?? (RESOURCE.test(new URL(String(value)).href) ? undefined : WRONG_RESOURCE);
 
 /** A scope-token (RFC 6749 §3.3), neither `openid` nor `offline_access`. */
@@ -55,14 +54,14 @@ const resourceScope = textMatching(
   'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',
 );
 
-export const RESOURCE_OPTIONS = {
-  url: required(option(resourceUrl, ''), 'is missing; write the identifier of the resource'),
-  scopes: optional(listOf(resourceScope)),
-  name: optional(text),
-  documentation: optional(httpsUrl),
-} satisfies TableOf<ResourceOptions>;
+export const RESOURCE_RULES: RulesOf<ResourceOptions> = {
+  url: resourceUrl,
+  scopes: listOf(resourceScope),
+  name: text,
+  documentation: httpsUrl,
+};
 
-type ResourceValues = ValuesOf<typeof RESOURCE_OPTIONS>;
+const REQUIRED = { url: 'is missing; write the identifier of the resource' };
 
 /**
  * Serves the document that tells clients where to get a token (RFC 9728): for the option `metadata`. Throws a
@@ -71,7 +70,7 @@ type ResourceValues = ValuesOf<typeof RESOURCE_OPTIONS>;
  * @example createService({ routes }, { domain, audience, metadata: resourceMetadata({ url: audience }) });
  */
 export function resourceMetadata(options: ResourceOptions): MetadataPart {
-  const values = readOptions(options, RESOURCE_OPTIONS, 'resourceMetadata');
+  const values = readOptions<ResourceValues>(options, RESOURCE_RULES, {}, REQUIRED, 'resourceMetadata');
   const { url } = values;
   const paths = metadataPaths(url);
   const metadataUrl = new URL(url).origin + paths[0];
@@ -131,7 +130,7 @@ function documentOf(
   return {
     resource: url,
     authorization_servers: Object.values(issuers).map(({ issuer }) => issuer),
-    scopes_supported: scopes && [...new Set(scopes)],
+    scopes_supported: scopes,
     bearer_methods_supported: isRequired ? undefined : ['header'],
     resource_name: name,
     resource_documentation: documentation,

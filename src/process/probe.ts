@@ -1,7 +1,7 @@
 // `--probe`, for images without curl: asks whether the configured service is ready. Promises: ends within
 // five seconds, with exit code 0 only for the response that gatehouse itself gives when it is ready.
 import { get } from 'node:http';
-import type { ServiceValues } from '../service/options.ts';
+import type { Settings } from '../settings/load-settings.ts';
 import { codeOf } from '../verify/base/encoding.ts';
 
 const PROBE_MILLIS = 5_000;
@@ -14,7 +14,7 @@ const NOT_READY = 'it has no usable keys, or is stopping; see its log';
 const UNREACHABLE = 'check that the service runs, and PORT and HOST';
 
 /** Prints the address and the outcome, and ends the process. */
-export function probe({ host = '127.0.0.1', port }: Pick<ServiceValues, 'host' | 'port'>) {
+export function probe({ host = '127.0.0.1', port }: Settings) {
   // RFC 3986 §3.2.2: brackets around IPv6.
   const address = `http://${host.replace(/.*:.*/, '[$&]')}:${port}/readyz`;
 

@@ -1,6 +1,7 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
-import type { ListeningService } from '../service/create-service.ts';
+import type { Kind, ListeningService } from '../service/create-service.ts';
 import type { ServiceValues } from '../service/options.ts';
+import type { Loaded } from '../settings/load-settings.ts';
 import { namesFor } from '../settings/names.ts';
 import {
   printable,
@@ -12,22 +13,20 @@ import {
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 
-/** What a process runs, beside its options. */
+/** What a process runs. */
 export interface Deployment {
-  /** For log and metrics. */
-  readonly name: string;
-  readonly isPolicy: boolean;
-  readonly applicationName: string;
-  /** The files that were read. */
-  readonly files: readonly string[];
+  readonly kind: Kind;
+  readonly values: ServiceValues;
+  readonly loaded: Loaded;
 }
 
-export function inForce(values: ServiceValues, { applicationName, files }: Deployment) {
+export function summaryOf({ kind, values, loaded: { settings, files } }: Deployment) {
   const issuers = Object.values(values.issuers);
   const algorithms = issuers.flatMap((issuer) => issuer.algorithms);
 
   return {
-    application: printableSetting(applicationName),
+    profile: printable(kind.name),
+    application: printableSetting(String(settings.applicationName)),
     issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
     audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
     algorithms: otherThan(DEFAULT_ALGORITHMS, algorithms),
@@ -90,7 +89,6 @@ function sentenceFor({ issuer, reason, code }: Fields) {
 /** What `--check` prints: what would run, or what failed. Resolves with whether all is well. */
 export async function check(
   service: ListeningService,
-  values: ServiceValues,
   deployment: Deployment,
   events: readonly Event[],
 ): Promise<boolean> {
@@ -99,7 +97,7 @@ export async function check(
 
   const failures = events.filter(({ event }) => FAILURES.includes(event));
   for (const { event, fields } of failures) console.error(`${event}: ${sentenceFor(fields)}`);
-  if (failures.length === 0) console.log(JSON.stringify(reportOf(values, deployment, events), undefined, 2));
+  if (failures.length === 0) console.log(JSON.stringify(reportOf(deployment, events), undefined, 2));
 
   return failures.length === 0;
 }
@@ -118,16 +116,11 @@ async function firstOutcomes({ issuers, replayStore }: ListeningService) {
   clearInterval(awake);
 }
 
-function reportOf(values: ServiceValues, deployment: Deployment, events: readonly Event[]) {
-  const { name: profile, isPolicy } = deployment;
+function reportOf(deployment: Deployment, events: readonly Event[]) {
+  const { profile, ...summary } = summaryOf(deployment);
+  const { isPolicy } = deployment.kind;
   const lines = events.map(({ event, fields }) => ({ event, ...fields }));
-  return {
-    profile,
-    isPolicy,
-    ...inForce(values, deployment),
-    imports: importsOf(values),
-    events: lines,
-  };
+  return { profile, isPolicy, ...summary, imports: importsOf(deployment.values), events: lines };
 }
 
 /** What the log would have had. */

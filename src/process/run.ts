@@ -1,7 +1,7 @@
 // Owns the process of a service: environment, working directory, signals. Exit codes: 0 after a signal, 1 for
 // a wrong configuration, a second signal or a failed check or probe, 2 if it cannot listen. Promises: once it
 // listens, only a signal ends the process, whatever a handler throws.
-import { undefinedOn } from '../verify/base/encoding.ts';
+import { catching } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import { systemClock as clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/part.ts';
@@ -13,21 +13,21 @@ import {
   type Kind,
   type ListeningService,
 } from '../service/create-service.ts';
+import type { LogPart } from '../gate/options.ts';
 import { readServiceOptions } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
 import {
   loadFrom,
   optionsOf,
-  reportUnknown,
+  reportWarnings,
   SERVICE_SETTINGS,
   type Loaded,
-  type LoadedOptions,
-  type SettingValues,
+  type Settings,
 } from '../settings/load-settings.ts';
 import type { SettingsTable } from '../settings/table.ts';
 import { probe } from './probe.ts';
-import { check, inForce, type Deployment, type Event } from './report.ts';
+import { check, summaryOf, type Deployment, type Event } from './report.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or one of --check, --probe, --help and --version';
 
@@ -69,165 +69,135 @@ export async function runForwardAuth(routes: Routes): Promise<void> {
 }
 
 /** What a process runs. Settings that have a problem are absent. */
-export interface Plan<Values extends SettingValues> {
-  readonly table: SettingsTable<Values>;
-  readonly routesFor: (settings: Partial<Values>) => Routes;
-  readonly kindFor: (settings: Partial<Values>) => Kind;
+export interface Plan {
+  readonly table: SettingsTable;
+  routesFor(settings: Settings): Routes;
+  kindFor(settings: Settings): Kind;
 }
 
-export async function runWith<Values extends SettingValues>(plan: Plan<Values>): Promise<void> {
-  const [, , word, ...others] = process.argv;
-  const text = textFor(word, others);
+interface Planned {
+  readonly kind: Kind;
+  readonly routes: Routes;
+  readonly loaded: Loaded;
+}
+
+export async function runWith(plan: Plan): Promise<void> {
+  const words = process.argv.slice(2);
+  const [word = ''] = words;
+  const text = words.length === 1 ? TEXTS[word] : undefined;
   if (text !== undefined) return console.log(text);
 
-  try {
-    await runCommand(plan, word, others);
-  } catch (error) {
-    if (!(error instanceof ConfigurationError)) throw error;
-
-    for (const problem of error.problems) console.error(`configuration: ${problem}`);
-    process.exit(1);
-  }
-}
-
-function textFor(word = '', others: readonly string[]) {
-  return others.length === 0 ? TEXTS[word] : undefined;
-}
-
-async function runCommand<Values extends SettingValues>(
-  plan: Plan<Values>,
-  word: string | undefined,
-  others: readonly string[],
-) {
-  const loaded = await load(plan, word, others);
+  const loaded = await load(plan.table);
   const { settings } = loaded;
-  if (word === '--probe') return probe(settings);
+  const routes = plan.routesFor(settings);
+  const kind = plan.kindFor(settings);
+  const ofRoutes = problemsOf(routes, kind, await metadataPathsOf(settings));
+  endIfAny([...argumentProblems(words, loaded), ...ofRoutes, ...loaded.problems]);
+  return word === '--probe' ? probe(settings) : run({ kind, routes, loaded }, word === '--check');
+}
 
+/** Runs it, or tells what would run. */
+async function run({ kind, routes, loaded }: Planned, isCheck: boolean) {
+  const { settings } = loaded;
   // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
   // and the store get a thread.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
-  const running = {
-    kind: plan.kindFor(settings),
-    routes: plan.routesFor(settings),
-    options: await optionsOf(settings),
-    loaded,
-  };
-  return word === '--check' ? runCheck(running) : runDeployment(running);
+  const options = await optionsOf(settings);
+  const events: Event[] = [];
+  const log = isCheck ? recorderOf(events) : options.log;
+  const values = readServiceOptions({ ...options, log });
+  const service = createListeningService(routes, values, kind);
+  reportWarnings(loaded, service.log);
+
+  const deployment = { kind, values, loaded };
+  if (isCheck) process.exit((await check(service, deployment, events)) ? 0 : 1);
+  return serve(service, deployment);
 }
 
-interface Running {
-  readonly kind: Kind;
-  readonly routes: Routes;
-  readonly options: LoadedOptions;
-  readonly loaded: Loaded;
+/** A log that keeps its events. */
+function recorderOf(events: Event[]): LogPart {
+  const log: Log = (event, fields) => void events.push({ event, fields });
+  return Part.make('log', { log, level: 'info', isAccessLogged: false });
 }
 
-function deploymentOf({ kind, loaded }: Running): Deployment {
-  const { name, isPolicy } = kind;
-  return { name, isPolicy, applicationName: loaded.settings.applicationName, files: loaded.files };
+/** Writes all problems, and ends the process. */
+function endIfAny(problems: readonly string[]) {
+  if (problems.length === 0) return;
+
+  const lines = new ConfigurationError(problems).problems;
+  for (const line of lines) console.error(`configuration: ${line}`);
+  process.exit(1);
 }
 
-/** Rejects with `ConfigurationError`. */
-async function load<Values extends SettingValues>(
-  { table, routesFor, kindFor }: Plan<Values>,
-  word: string | undefined,
-  others: readonly string[],
-) {
-  const allProblems = async (some: Partial<Values>, strays: readonly string[] = []) => [
-    ...argumentProblems(word, others, some, strays),
-    ...(await problemsOfRoutes(routesFor(some), kindFor(some), some)),
-  ];
-
+function load(table: SettingsTable): Promise<Loaded> | Loaded {
   // `cwd` throws if it is gone.
-  const directory = undefinedOn('Error', process.cwd);
-  if (directory === undefined) {
-    throw new ConfigurationError([
-      ...(await allProblems({})),
-      'working directory: is gone; start in another',
-    ]);
-  }
-
-  return loadFrom(table, process.env, directory, allProblems);
+  const directory = catching('Error', process.cwd);
+  return directory === undefined ? NOTHING : loadFrom(table, process.env, directory);
 }
 
-async function problemsOfRoutes(routes: Routes, kind: Kind, { resourceUrl }: Partial<SettingValues>) {
-  if (resourceUrl === undefined) return problemsOf(routes, kind);
+const NOTHING: Loaded = {
+  settings: { issuers: {} },
+  files: [],
+  problems: ['working directory: is gone; start in another'],
+  warnings: [],
+  strays: [],
+};
+
+async function metadataPathsOf({ resourceUrl }: Settings) {
+  if (resourceUrl === undefined) return [];
 
   const { metadataPaths } = await import('../options/resource-metadata.ts');
-  return problemsOf(routes, kind, metadataPaths(resourceUrl));
+  return metadataPaths(resourceUrl);
 }
 
-function argumentProblems(
-  word: string | undefined,
-  others: readonly string[],
-  { port }: Partial<SettingValues>,
-  strays: readonly string[],
-) {
+function argumentProblems([word, ...others]: readonly string[], { settings, strays }: Loaded) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
   if (!isKnown) return [WRONG_ARGUMENTS];
 
   // A deployment's own check must find `IDP_DPOP_MOD=REQUIRED`, which the service only warns of.
   if (word === '--check') return strays;
 
-  const isPortless = word === '--probe' && port === 0;
+  const isPortless = word === '--probe' && settings.port === 0;
   return isPortless ? ['PORT or server.port: must not be 0 for --probe; set one, or use --check'] : [];
 }
 
-async function runCheck(running: Running) {
-  const { kind, routes, options, loaded } = running;
-  const events: Event[] = [];
-  const record: Log = (event, fields) => void events.push({ event, fields });
-  reportUnknown(loaded, record);
-
-  const log = Part.make('log', { log: record, level: 'info' as const, isAccessLogged: false });
-  const values = readServiceOptions({ ...options, log });
-  const service = createListeningService(routes, values, kind);
-  const isGood = await check(service, values, deploymentOf(running), events);
-  process.exit(isGood ? 0 : 1);
-}
-
-async function runDeployment(running: Running) {
-  const { kind, routes, options, loaded } = running;
-  const { log } = Part.contentOf(options.log);
-  reportUnknown(loaded, log);
-  const values = readServiceOptions(options);
-  const service = createListeningService(routes, values, kind);
-
-  function onListenError(error: { host?: string; port?: number; code?: unknown }): never {
-    const { host = 'all addresses', port, code } = error;
-    if (port === undefined) throw error;
-
-    const address = printableSetting(host);
-    log('cannot listen', { address, port, code: printable(String(code)) });
-    console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
-    return process.exit(2);
-  }
-
-  const onSignal = createSignalHandler(service, log);
+async function serve(service: ListeningService, deployment: Deployment) {
+  const { log } = service;
+  const onSignal = createSignalHandler(service);
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  const { address, ...ports } = await service.listen().catch(onListenError);
-  const profile = printable(kind.name);
-  const force = inForce(values, deploymentOf(running));
-  log('listening', { ...ports, address: printable(address), profile, ...force });
+  const { address, ...ports } = await service.listen().catch((error) => endWithoutPort(error, log));
+
+  log('listening', { ...ports, address: printable(address), ...summaryOf(deployment) });
   // Choice: one unhandled rejection of a handler must not end every request.
   process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error)));
   // Loading TLS blocks the process: first respond to requests.
   clock.after(20, service.fetchKeys);
 }
 
+/** For an error of Node with the `port` that it could not have. Throws any other. */
+function endWithoutPort(error: { host?: string; port?: number; code?: unknown }, log: Log): never {
+  const { host = 'all addresses', port, code } = error;
+  if (port === undefined) throw error;
+
+  const address = printableSetting(host);
+  log('cannot listen', { address, port, code: printable(String(code)) });
+  console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
+  return process.exit(2);
+}
+
 /** The first signal drains, the second ends at once. */
-function createSignalHandler(service: ListeningService, log: Log) {
+function createSignalHandler({ phase, log, stop, close }: ListeningService) {
   function end(reason: 'drained' | 'deadline' | 'second-signal') {
-    service.close();
+    close();
     log('stopped', { reason });
     process.exit(reason === 'second-signal' ? 1 : 0);
   }
 
-  return (signal: 'SIGTERM' | 'SIGINT') => {
-    if (service.phase.isStopping) return end('second-signal');
+  return function onSignal(signal: 'SIGTERM' | 'SIGINT') {
+    if (phase.isStopping) return end('second-signal');
 
     log('shutting down', { reason: signal });
-    void service.stop().then(end);
+    void stop().then(end);
   };
 }

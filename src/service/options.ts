@@ -1,56 +1,56 @@
 // The options of a service, beside those that a gate has too.
-import {
-  integer,
-  option,
-  optional,
-  textWithoutBlanks,
-  throwProblem,
-  type TableOf,
-  type ValuesOf,
-} from '../verify/base/option.ts';
+import { integer, textWithoutBlanks, throwProblem, type Given, type RulesOf } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import {
-  GATE_OPTIONS,
-  readWithIssuers,
-  requireFit,
+  GATE_DEFAULTS,
+  GATE_RULES,
+  readFitting,
   type GateOptions,
   type GateValues,
 } from '../gate/options.ts';
 
-/** The options of `createService`. */
-export interface ServiceOptions extends GateOptions {
+interface ListenerValues {
   /** 0 picks a free one. Default: 3001. */
-  readonly port?: number | undefined;
+  readonly port: number;
   /** The address to listen on. Default: all. */
-  readonly host?: string | undefined;
+  readonly host: string | undefined;
   /** The largest body. Default: 102,400. */
-  readonly bodyLimitBytes?: number | undefined;
+  readonly bodyLimitBytes: number;
   /** How long a handler may take; 0 for any time. Default: 30. */
-  readonly handlerTimeoutSeconds?: number | undefined;
+  readonly handlerTimeoutSeconds: number;
   /** How long `stop` waits, no longer ready, before it closes the port. Default: 0. */
-  readonly shutdownDelaySeconds?: number | undefined;
+  readonly shutdownDelaySeconds: number;
 }
 
-export const LISTENER_OPTIONS = {
-  port: option(integer(0, 65_535), 3001),
-  host: optional(textWithoutBlanks),
-  bodyLimitBytes: option(integer(1, 16_777_216), 102_400),
-  handlerTimeoutSeconds: option(integer(0, 3_600), 30),
-  shutdownDelaySeconds: option(integer(0, 60), 0),
-} satisfies TableOf<Omit<ServiceOptions, keyof GateOptions>>;
-
-export const SERVICE_OPTIONS = { ...LISTENER_OPTIONS, ...GATE_OPTIONS };
+/** The options of `createService`. */
+export interface ServiceOptions extends GateOptions, Given<ListenerValues> {}
 
 /** Of a service, with all defaults. */
-export interface ServiceValues extends GateValues, ValuesOf<typeof LISTENER_OPTIONS> {}
+export interface ServiceValues extends GateValues, ListenerValues {}
+
+export const SERVICE_RULES: RulesOf<ServiceOptions> = {
+  ...GATE_RULES,
+  port: integer(0, 65_535),
+  host: textWithoutBlanks,
+  bodyLimitBytes: integer(1, 16_777_216),
+  handlerTimeoutSeconds: integer(0, 3_600),
+  shutdownDelaySeconds: integer(0, 60),
+};
+
+export const SERVICE_DEFAULTS: Partial<ServiceValues> = {
+  ...GATE_DEFAULTS,
+  port: 3001,
+  bodyLimitBytes: 102_400,
+  handlerTimeoutSeconds: 30,
+  shutdownDelaySeconds: 0,
+};
 
 export const SAME_PORT = 'is the port of the service itself; choose another';
 
 /** Throws a `TypeError` for the first that is wrong. */
 export function readServiceOptions(given: ServiceOptions): ServiceValues {
-  const values = requireFit(readWithIssuers(given, SERVICE_OPTIONS));
+  const values = readFitting<ServiceValues>(given, SERVICE_RULES, SERVICE_DEFAULTS);
   const { metrics, port } = values;
-  const endpoint = metrics && Part.contentOf(metrics).endpoint;
-  if (port !== 0 && endpoint?.port === port) throwProblem('metrics: port', SAME_PORT);
-  return values;
+  const isTaken = port !== 0 && Part.contentOf(metrics)?.endpoint?.port === port;
+  return isTaken ? throwProblem('metrics: port', SAME_PORT) : values;
 }

@@ -1,7 +1,7 @@
 // Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops what follows
 // some kinds of lines. Promises: a line that is neither assignment, comment nor empty is a problem.
 import { parseEnv } from 'node:util';
-import { noteRepetitions, type Entry } from './entry.ts';
+import { problemOf, type Entry } from './entry.ts';
 
 // Stricter: a quoted value ends on its line, or a missing quote would swallow settings. Stricter: a comment
 // needs a space before it.
@@ -28,6 +28,15 @@ export function parseDotEnv(text: string, file: string, problems: string[]): Ent
       problems.push(`${source}: ${NO_LINE}`);
     }
   }
-  noteRepetitions(entries, problems);
+  reportRepeated(entries, problems);
   return entries;
+}
+
+function reportRepeated(entries: readonly Entry[], problems: string[]) {
+  const sources = new Map<string, string>();
+  for (const entry of entries) {
+    const earlier = sources.get(entry.name);
+    if (earlier !== undefined) problems.push(problemOf(entry, `is already set; remove one (${earlier})`));
+    sources.set(entry.name, entry.source);
+  }
 }

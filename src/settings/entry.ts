@@ -31,31 +31,6 @@ export function problemOf({ name, source }: Entry, problem: string): string {
   return `${name} (${source}): ${problem}`;
 }
 
-export function noteRepetitions(entries: readonly Entry[], problems: string[]) {
-  const sources = new Map<string, string>();
-  for (const entry of entries) {
-    const earlier = sources.get(entry.name);
-    if (earlier !== undefined) problems.push(problemOf(entry, `is already set; remove one (${earlier})`));
-    sources.set(entry.name, entry.source);
-  }
-}
-
-/** Names that differ only in case or underscores are the same. */
-export const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
-
-/** A known name may be followed by a space and advice. */
-export function noteUnknown(entry: Entry, known: readonly string[], problems: string[]) {
-  const { name, value } = entry;
-  const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
-  if (known.includes(name) || isEmptySection) return;
-
-  const written = squeezed(name);
-  const right = known.find((one) => squeezed(one).split(' ')[0] === written);
-  const spelling = right === undefined ? 'correct' : `write ${right}`;
-  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
-  problems.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
-}
-
 /** An empty value counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string) =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');

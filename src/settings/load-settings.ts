@@ -1,31 +1,28 @@
 // Loads settings from an environment, and from `.env` and `application.yml` in a directory, as options of a
 // service.
-import type { MaybePromise } from '../verify/base/clock.ts';
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { FIRST_ISSUER } from '../verify/options.ts';
-import type { ServiceOptions } from '../service/options.ts';
-import { parseDotEnv } from './dot-env.ts';
+import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
 import { ConfigurationError } from './configuration-error.ts';
-import { readSettings, withRules, type SettingsOf } from './load.ts';
-import { createLookup } from './names.ts';
-import { createParts, PART_SETTINGS, type PartsWithLog } from './parts.ts';
-import { findEntries, type Environment } from './sources.ts';
+import { throwProblem } from './entry.ts';
+import { importRules, readSettings, type WithIssuers } from './load.ts';
+import { createParts, PART_SETTINGS, type Parts } from './parts.ts';
+import { findEntries, mayHaveFile, type Environment } from './sources.ts';
 import { RING_SETTINGS, type SettingsTable, type ValuesOf } from './table.ts';
-import { parseYaml } from './yaml.ts';
 
 export const SERVICE_SETTINGS = { ...RING_SETTINGS, ...PART_SETTINGS };
 
 /** Names of times and sizes end in the unit. */
-export type Settings = SettingsOf<SettingValues>;
+export interface Settings extends ValuesOf<typeof SERVICE_SETTINGS>, WithIssuers {}
 
-export type SettingValues = ValuesOf<typeof SERVICE_SETTINGS>;
-
-export interface Loaded<Values = Settings> {
-  readonly settings: Values;
+export interface Loaded {
+  readonly settings: Settings;
   readonly files: readonly string[];
-  /** Names that may be misspelt settings. */
+  readonly problems: readonly string[];
   readonly warnings: readonly string[];
+  /** Names in the environment that may be misspelt settings. */
+  readonly strays: readonly string[];
 }
 
 /**
@@ -36,64 +33,47 @@ export interface Loaded<Values = Settings> {
  */
 export async function loadSettings(environment: Environment, directory: string): Promise<ServiceOptions> {
   const loaded = await loadFrom(SERVICE_SETTINGS, environment, directory);
+  if (loaded.problems.length > 0) throw new ConfigurationError(loaded.problems);
+
   const options = await optionsOf(loaded.settings);
-  reportUnknown(loaded, Part.contentOf(options.log).log);
+  reportWarnings(loaded, Part.contentOf(options.log).log);
   return options;
 }
 
-/**
- * Settings that have a problem are absent. `strays` are names in the environment that may be misspelt
- * settings.
- */
-export type ProblemsWith<Values> = (
-  settings: Partial<Values>,
-  strays: readonly string[],
-) => MaybePromise<readonly string[]>;
-
-/** Rejects with `ConfigurationError`: with every problem, those of `problemsWith` first. */
-export async function loadFrom<Values>(
-  table: SettingsTable<Values>,
+export async function loadFrom(
+  table: SettingsTable,
   environment: Environment,
   directory: string,
-  problemsWith: ProblemsWith<Values> = () => [],
-): Promise<Loaded<SettingsOf<Values>>> {
-  const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
-  const lookup = createLookup(found);
-  const settings = readSettings(await withRules(table, lookup), lookup);
-  const problems = [...(await problemsWith(settings, found.strays)), ...lookup.problems];
-  if (problems.length > 0) throw new ConfigurationError(problems);
-
-  const { files, warnings, strays } = found;
-  return { settings, files, warnings: [...strays, ...warnings] };
+): Promise<Loaded> {
+  const parsers = mayHaveFile(environment, directory) ? await importParsers() : NO_PARSERS;
+  const found = findEntries(environment, directory, parsers);
+  const settings = readSettings(table, found, await importRules(table, found));
+  return { settings, ...found };
 }
 
-export interface LoadedOptions extends ServiceOptions, PartsWithLog {
-  readonly log: PartsWithLog['log'];
-}
+const importParsers = async () => ({
+  ...(await import('./dot-env.ts')),
+  ...(await import('./yaml.ts')),
+});
 
-/** The options that settings describe. */
+const refuseFile = () => throwProblem('a file of settings has just appeared; start again');
+
+const NO_PARSERS = { parseDotEnv: refuseFile, parseYaml: refuseFile };
+
+export type LoadedOptions = ServiceOptions & Pick<Parts, 'log'>;
+
+/** The options that settings without problems describe. */
 export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
-  const { [FIRST_ISSUER]: first, ...further } = settings.issuers;
+  const { [FIRST_ISSUER]: first, ...issuers } = settings.issuers;
   if (first === undefined) throw new TypeError('settings have a first issuer');
 
-  const names = Object.keys(RING_SETTINGS).filter((name) => !OF_PROCESS.includes(name));
-  const values = Object.fromEntries(names.map((name) => [name, Reflect.get(settings, name)]));
-  const others = Object.entries(further).map(([name, issuer]) => [name, present(issuer)] as const);
-  const issuers = Object.fromEntries(others);
-  const parts = await createParts(settings);
-  return Object.freeze({ ...present(values), ...present(first), issuers, ...parts });
-}
-
-/** What no option is called. */
-const OF_PROCESS = ['applicationName', 'springApplicationName'];
-
-/** Without what is absent: an option that is there has a value. */
-function present<Values extends object>(values: Values): Values {
-  const entries = Object.entries(values).filter(([, value]) => value !== undefined && value !== '');
-  return Object.fromEntries(entries) as Values;
+  const own = Object.entries(settings).filter(([name]) => name in SERVICE_RULES);
+  return Object.freeze({ ...Object.fromEntries(own), ...first, issuers, ...(await createParts(settings)) });
 }
 
 /** Names that may be misspelt settings. */
-export function reportUnknown({ warnings }: Pick<Loaded, 'warnings'>, log: Log) {
-  for (const name of warnings) log('unknown setting ignored', { setting: printableSetting(name) });
+export function reportWarnings({ warnings, strays }: Loaded, log: Log) {
+  for (const name of [...strays, ...warnings]) {
+    log('unknown setting ignored', { setting: printableSetting(name) });
+  }
 }

@@ -1,54 +1,53 @@
-// Turns values into settings, or lists every problem. names.ts looks the values up. Promises: guesses
-// nothing. Knows only `issuer` by name; the tables have the others.
-import { problemOf as problemOfOption, valueOf } from '../verify/base/option.ts';
+// Turns values into settings, or lists every problem. Promises: guesses nothing. Knows only `issuer` by name;
+// the tables have the others.
+import type { Rule } from '../verify/base/option.ts';
 import {
   FIRST_ISSUER,
   ISSUER_NAME,
   ISSUERS_PROBLEM,
   MAX_ISSUERS,
   SAME_ISSUER,
-  type IssuersByName,
+  type IssuerOptions,
 } from '../verify/options.ts';
-import { problemOf, TEMPLATE, throwProblem, SettingProblem, type Entry, type RawValue } from './entry.ts';
+import { SERVICE_DEFAULTS, SERVICE_RULES } from '../service/options.ts';
+import {
+  find,
+  problemOf,
+  TEMPLATE,
+  throwProblem,
+  SettingProblem,
+  type Entry,
+  type RawValue,
+} from './entry.ts';
+import { findSetting, namesFor, reportUnknown } from './names.ts';
 import { list } from './readers.ts';
+import type { FoundEntries } from './sources.ts';
 import { ISSUER_SETTINGS, type Earlier, type Names, type Setting, type SettingsTable } from './table.ts';
 
-export interface Lookup {
-  readonly problems: string[];
-  readonly issuers: Entry;
-  /** The value is `null` where nothing is set. */
-  readonly find: (setting: Names, issuer: string) => Entry;
-  /** Reports entries that no `find` asked for. */
-  readonly noteUnknown: () => void;
+/** The trusted issuers by name, beside the settings of a table. `idp` is the first. */
+export interface WithIssuers {
+  readonly issuers: Readonly<Record<string, IssuerOptions>>;
 }
 
-/** The settings of a table, and the trusted issuers by name. `idp` is the first. */
-export type SettingsOf<Values> = Values & { readonly issuers: IssuersByName };
+const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
 
-export function issuersIn(keys: readonly Entry[]): Entry {
-  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
-  const value = own.map(({ name }) => name.split('.')[1] ?? '');
-  return { name: 'issuers', value, source: own[0]?.source ?? '' };
-}
+type Rules = Readonly<Record<string, Rule>>;
 
-/** Imports the rule of each setting that is set. */
-export async function withRules<Values>(
-  table: SettingsTable<Values>,
-  lookup: Lookup,
-): Promise<SettingsTable<Values>> {
-  const loaded: Partial<{ [Name in keyof Values]: Setting<Values[Name]> }> = {};
-  for (const key in table) {
-    const setting = table[key];
-    const isSet = lookup.find(setting, FIRST_ISSUER).value !== null;
-    const rule = isSet ? await setting.load?.() : undefined;
-    loaded[key] = { ...setting, option: rule ?? setting.option };
+/** All rules, those of parts only if their settings are set. */
+export async function importRules(table: SettingsTable, found: FoundEntries): Promise<Rules> {
+  const rules: Record<string, Rule> = { ...SERVICE_RULES };
+  for (const [key, setting] of Object.entries(table)) {
+    const isSet = findSetting(found, setting).value !== null;
+    const rule = isSet ? await setting.importRule?.() : undefined;
+    if (rule !== undefined) rules[key] = rule;
   }
-  return { ...table, ...loaded };
+  return rules;
 }
 
-/** Adds problems to those of `lookup`; settings that have one are absent. */
-export function readSettings<Values>(table: SettingsTable<Values>, lookup: Lookup): SettingsOf<Values> {
-  const { problems } = lookup;
+/** Adds problems to those that were found; settings that have one are absent. */
+export function readSettings(table: SettingsTable, found: FoundEntries, rules: Rules): WithIssuers {
+  const { problems } = found;
+  const known: Names[] = [];
   const usedIssuers: unknown[] = [];
 
   /** A token names its issuer by `iss` alone. */
@@ -57,15 +56,16 @@ export function readSettings<Values>(table: SettingsTable<Values>, lookup: Looku
     usedIssuers.push(iss);
   }
 
-  function readTable<Part>(part: SettingsTable<Part>, issuer = FIRST_ISSUER) {
-    const values: Partial<Part> = {};
-    for (const key in part) {
-      const setting = part[key];
-      const entry = lookup.find(setting, issuer);
+  function readTable(rows: SettingsTable, issuer = FIRST_ISSUER): object {
+    const values: Record<string, unknown> = {};
+    for (const [key, row] of Object.entries(rows)) {
+      const names = namesFor(row, issuer);
+      const entry = findSetting(found, names);
+      known.push(names);
       try {
-        const value = readValue(setting, entry.value, values);
-        values[key] = value;
+        const value = readValue(key, row, entry.value, values);
         if (key === 'issuer' && value) useIssuer(value);
+        values[key] = value;
       } catch (error) {
         if (!(error instanceof SettingProblem)) throw error;
 
@@ -73,36 +73,39 @@ export function readSettings<Values>(table: SettingsTable<Values>, lookup: Looku
         if (entry.source) problems.push(problemOf(entry, error.message));
       }
     }
-
-    return values as Part;
+    return values;
   }
 
-  const names = [FIRST_ISSUER, ...readIssuerNames(lookup)];
+  function readValue(key: string, setting: Setting<unknown>, raw: RawValue, earlier: Earlier) {
+    // An unreplaced `${…}` would become part of a host name or an audience.
+    const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
+    if (isTemplate) throwProblem(TEMPLATE);
+
+    const value = raw === null ? undefined : setting.read(raw);
+    if (value === undefined) return setting.byDefault?.(earlier) ?? DEFAULTS[key];
+
+    const { rule = rules[key] } = setting;
+    const problem = rule?.(value) ?? setting.misfit?.(value, earlier);
+    return problem === undefined ? value : throwProblem(problem);
+  }
+
+  const names = [FIRST_ISSUER, ...readIssuerNames(found)];
   const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
   const values = readTable(table);
-  lookup.noteUnknown();
-  return { ...values, issuers: issuers as IssuersByName };
+  reportUnknown(found, known);
+  return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }
 
-function readIssuerNames({ issuers, problems }: Lookup) {
-  const names = [...new Set(list()(issuers.value) as readonly string[])];
+function readIssuerNames({ variables, keys, problems }: FoundEntries) {
+  const issuers = find(variables, 'ISSUERS') ?? issuersIn(keys);
+  const names = list()(issuers.value);
   const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < MAX_ISSUERS);
   if (good.length < names.length) problems.push(problemOf(issuers, ISSUERS_PROBLEM));
   return good;
 }
 
-function readValue<Value>(setting: Setting<Value>, raw: RawValue, earlier: Earlier): Value {
-  // An unreplaced `${…}` would become part of a host name or an audience.
-  const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
-  if (isTemplate) throwProblem(TEMPLATE);
-
-  const given = raw === null ? undefined : setting.read(raw);
-  if (given === undefined && setting.byDefault !== undefined) return setting.byDefault(earlier);
-
-  const problem = problemOfOption(setting.option, given);
-  if (problem !== undefined) throwProblem(problem);
-
-  const value = valueOf(setting.option, given);
-  const misfit = given === undefined ? undefined : setting.misfit?.(value, earlier);
-  return misfit === undefined ? value : throwProblem(misfit);
+function issuersIn(keys: readonly Entry[]): Entry {
+  const own = keys.filter(({ name }) => /^issuers\.[^.]*\./i.test(name));
+  const value = own.map(({ name }) => name.split('.')[1] ?? '');
+  return { name: 'issuers', value, source: own[0]?.source ?? '' };
 }

@@ -1,8 +1,7 @@
 // Looks up settings in the environment and in files. Promises: an unknown name that may be a misspelt
 // safeguard is a problem; in the environment, which other programs share, a warning.
-import { find, noteUnknown, problemOf, squeezed } from './entry.ts';
 import { FIRST_ISSUER } from '../verify/options.ts';
-import { issuersIn, type Lookup } from './load.ts';
+import { find, problemOf, type Entry } from './entry.ts';
 import type { FoundEntries } from './sources.ts';
 import type { Names } from './table.ts';
 
@@ -27,51 +26,54 @@ export function namesFor({ env, yaml }: Names, issuer: string): Names {
   };
 }
 
+/** Variables win over keys of YAML. The value is `null` where nothing is set. */
+export function findSetting({ variables, keys, lookedIn }: FoundEntries, { env, yaml }: Names): Entry {
+  const missing = { name: `${env} or ${yaml}`, value: null, source: lookedIn };
+  return find(variables, env) ?? find(keys, yaml) ?? missing;
+}
+
+/** Names that differ only in case or underscores are the same. */
+export const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
+
+/** Reports entries that have none of the known names. */
+export function reportUnknown(found: FoundEntries, known: readonly Names[]) {
+  reportVariables(found, known);
+  reportKeys(found, known);
+}
+
 function prefixesOf(names: readonly string[]) {
   return [...RESERVED, ...names].join().match(PREFIXES) ?? [];
 }
 
-/** Variables win over keys of YAML. */
-export function createLookup({ variables, keys, lookedIn, problems, ...found }: FoundEntries): Lookup {
-  const { warnings, strays } = found;
-  const known: Names[] = [];
+function reportVariables({ variables, problems, strays }: FoundEntries, known: readonly Names[]) {
+  // Some settings have no variable.
+  const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
+  const prefixes = prefixesOf(names);
+  const spellings = new Set(names.map(squeezed));
 
-  function noteVariables() {
-    // Some settings have no variable.
-    const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
-    const prefixes = prefixesOf(names);
-    const spellings = new Set(names.map(squeezed));
-
-    for (const entry of variables) {
-      const name = entry.name.toUpperCase();
-      const isMeant = spellings.has(squeezed(name)) || prefixes.some((prefix) => name.startsWith(prefix));
-      const isWarning = entry.source === 'environment';
-      const isTorn = entry.name.includes('\n');
-      if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
-      else if (isMeant) noteUnknown(entry, names, isWarning ? strays : problems);
-    }
+  for (const entry of variables) {
+    const name = entry.name.toUpperCase();
+    const isOurs = spellings.has(squeezed(name)) || prefixes.some((prefix) => name.startsWith(prefix));
+    const isTorn = entry.name.includes('\n');
+    if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
+    else if (isOurs) reportName(entry, names, entry.source === 'environment' ? strays : problems);
   }
+}
 
-  function noteKeys() {
-    const names = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-    for (const entry of keys) noteUnknown(entry, names, SECTIONS.test(entry.name) ? problems : warnings);
-  }
+function reportKeys({ keys, problems, warnings }: FoundEntries, known: readonly Names[]) {
+  const paths = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
+  for (const entry of keys) reportName(entry, paths, SECTIONS.test(entry.name) ? problems : warnings);
+}
 
-  return {
-    problems,
-    issuers: find(variables, 'ISSUERS') ?? issuersIn(keys),
+/** A known name may be followed by a space and advice. */
+function reportName(entry: Entry, known: readonly string[], reports: string[]) {
+  const { name, value } = entry;
+  const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
+  if (known.includes(name) || isEmptySection) return;
 
-    find(setting, issuer) {
-      const names = namesFor(setting, issuer);
-      const { env, yaml } = names;
-      known.push(names);
-      const missing = { name: `${env} or ${yaml}`, value: null, source: lookedIn };
-      return find(variables, env) ?? find(keys, yaml) ?? missing;
-    },
-
-    noteUnknown() {
-      noteVariables();
-      noteKeys();
-    },
-  };
+  const written = squeezed(name);
+  const right = known.find((one) => squeezed(one).split(' ')[0] === written);
+  const spelling = right === undefined ? 'correct' : `write ${right}`;
+  const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
+  reports.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }

@@ -1,28 +1,14 @@
 // The settings of parts, and the parts that they make. Promises: a part is imported when its setting is set,
 // with the rule of the setting.
 import { isSameOrigin, NO_PROOFS, WRONG_RESOURCE, type LogPart } from '../gate/options.ts';
-import { jsonLog, LOG_OPTIONS } from '../options/log.ts';
+import type { CorsOptions } from '../options/cors.ts';
+import { jsonLog, LOG_RULES, type LogOptions } from '../options/log.ts';
+import type { ResourceOptions } from '../options/resource-metadata.ts';
 import { SAME_PORT, type ServiceOptions } from '../service/options.ts';
-import { integer as wholeNumber, optional, textWithoutBlanks, type Option } from '../verify/base/option.ts';
+import { integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
 import { throwProblem } from './entry.ts';
-import { boolean, inLowerCase, integer, list, listOrNone, text, type Reader } from './readers.ts';
-import { setting, type Earlier, type Setting, type ValuesOf } from './table.ts';
-
-/** Its rule is imported; until then, every value is good. */
-const imported = <Value>(
-  env: string,
-  yaml: string,
-  read: Reader,
-  load: () => Promise<Option<Value | undefined>>,
-  more: Pick<Setting<Value | undefined>, 'byDefault' | 'misfit'> = {},
-): Setting<Value | undefined> => {
-  const anything = optional<Value>(() => undefined);
-
-  // What is absent has no part, or the default of its part.
-  const loadRule = async () => ({ ...(await load()), byDefault: undefined, missing: undefined });
-
-  return { ...setting(env, yaml, read, anything, more), load: loadRule };
-};
+import { boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
+import { setting, type Earlier, type ValuesOf } from './table.ts';
 
 const importRedis = () => import('../options/redis.ts');
 
@@ -32,56 +18,58 @@ const importCors = () => import('../options/cors.ts');
 
 const importResource = () => import('../options/resource-metadata.ts');
 
-const storeUrl = async () => optional((await importRedis()).storeUrl);
+/** The rule of a member of the part. */
+const ofCors = (name: keyof CorsOptions) => ({
+  importRule: async () => (await importCors()).CORS_RULES[name],
+});
 
-const proxyUrl = async () => optional((await importProxy()).proxyUrl);
-
-const ofCors = async () => (await importCors()).CORS_OPTIONS;
-
-const ofResource = async () => (await importResource()).RESOURCE_OPTIONS;
-
-const resourceUrl = async () => (await ofResource()).url;
-
-const scopes = async () => (await ofResource()).scopes;
-
-const resourceName = async () => (await ofResource()).name;
-
-const documentation = async () => (await ofResource()).documentation;
-
-const origins = async () => (await ofCors()).origins;
-
-const credentials = async () => (await ofCors()).credentials;
-
-const methods = async () => (await ofCors()).methods;
-
-const headers = async () => (await ofCors()).headers;
-
-const exposedHeaders = async () => (await ofCors()).exposedHeaders;
+const ofResource = (name: keyof ResourceOptions) => ({
+  importRule: async () => (await importResource()).RESOURCE_RULES[name],
+});
 
 export const PART_SETTINGS = {
-  logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, LOG_OPTIONS.level),
-  accessLog: setting('ACCESS_LOG', 'log.access', boolean, LOG_OPTIONS.access),
-  dpopReplayStore: imported('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', text, storeUrl, {
+  logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, { rule: LOG_RULES.level }),
+  accessLog: setting('ACCESS_LOG', 'log.access', boolean, { rule: LOG_RULES.access }),
+  dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', text, {
+    importRule: async () => (await importRedis()).storeUrl,
     misfit: (_, { dpopMode }) => (dpopMode === 'DISABLED' ? NO_PROOFS : undefined),
   }),
-  proxy: imported('IDP_PROXY', 'idp.proxy', text, proxyUrl),
-  resourceScopes: imported('RESOURCE_SCOPES', 'resource.scopes', list(1), scopes),
-  resourceName: imported('RESOURCE_NAME', 'resource.name', text, resourceName),
-  resourceDocumentation: imported('RESOURCE_DOCUMENTATION', 'resource.documentation', text, documentation),
-  resourceUrl: imported('RESOURCE_URL', 'resource.url', text, resourceUrl, {
-    byDefault: noResourceUrl,
-    misfit: (url = '', { publicUrl = url }) =>
-      isSameOrigin(url, String(publicUrl)) ? undefined : WRONG_RESOURCE,
+  proxy: setting('IDP_PROXY', 'idp.proxy', text, {
+    importRule: async () => (await importProxy()).proxyUrl,
   }),
-  corsAllowedOrigins: imported('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', listOrNone, origins),
-  corsAllowCredentials: imported('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean, credentials),
-  corsAllowedMethods: imported('CORS_ALLOWED_METHODS', 'cors.allowedMethods', listOrNone, methods),
-  corsAllowedHeaders: imported('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', listOrNone, headers),
-  corsExposedHeaders: imported('CORS_EXPOSED_HEADERS', 'cors.exposedHeaders', listOrNone, exposedHeaders),
-  metricsPort: setting('METRICS_PORT', 'metrics.port', integer, optional(wholeNumber(0, 65_535)), {
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), ofResource('scopes')),
+  resourceName: setting('RESOURCE_NAME', 'resource.name', text, ofResource('name')),
+  resourceDocumentation: setting(
+    'RESOURCE_DOCUMENTATION',
+    'resource.documentation',
+    text,
+    ofResource('documentation'),
+  ),
+  resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
+    ...ofResource('url'),
+    byDefault: noResourceUrl,
+    misfit: (url, { publicUrl = url }) => (isSameOrigin(url, String(publicUrl)) ? undefined : WRONG_RESOURCE),
+  }),
+  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', listOrNone, ofCors('origins')),
+  corsAllowCredentials: setting(
+    'CORS_ALLOW_CREDENTIALS',
+    'cors.allowCredentials',
+    boolean,
+    ofCors('credentials'),
+  ),
+  corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', listOrNone, ofCors('methods')),
+  corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', listOrNone, ofCors('headers')),
+  corsExposedHeaders: setting(
+    'CORS_EXPOSED_HEADERS',
+    'cors.exposedHeaders',
+    listOrNone,
+    ofCors('exposedHeaders'),
+  ),
+  metricsPort: setting('METRICS_PORT', 'metrics.port', integer, {
+    rule: wholeNumber(0, 65_535),
     misfit: (port, earlier) => (port !== 0 && port === earlier.port ? SAME_PORT : undefined),
   }),
-  metricsHost: setting('METRICS_HOST', 'metrics.host', text, optional(textWithoutBlanks)),
+  metricsHost: setting('METRICS_HOST', 'metrics.host', text, { rule: textWithoutBlanks }),
 };
 
 /** The other settings of a resource need its URL. `earlier` lacks those with a problem. */
@@ -94,48 +82,48 @@ function noResourceUrl(earlier: Earlier) {
 
 export type PartValues = ValuesOf<typeof PART_SETTINGS>;
 
-type Parts = Pick<ServiceOptions, 'replayStore' | 'connect' | 'metadata' | 'cors' | 'metrics'>;
-
-export interface PartsWithLog extends Parts {
+/** Those that no setting describes are `undefined`. */
+export interface Parts extends Pick<
+  ServiceOptions,
+  'replayStore' | 'connect' | 'metadata' | 'cors' | 'metrics'
+> {
   readonly log: LogPart;
 }
 
 /** Makes the part of each setting that is set, and the log. */
-export async function createParts(values: PartValues): Promise<PartsWithLog> {
-  const { dpopReplayStore: store, proxy, metricsPort: port, metricsHost } = values;
+export async function createParts(settings: PartValues): Promise<Parts> {
+  const { logLevel, accessLog: access, dpopReplayStore: store, proxy, metricsPort: port } = settings;
 
   return {
-    log: jsonLog({ level: values.logLevel, access: values.accessLog }),
-    ...(store !== undefined && { replayStore: (await importRedis()).redisReplayStore(store) }),
-    ...(proxy !== undefined && { connect: (await importProxy()).throughProxy(proxy) }),
-    ...(await createMetadata(values)),
-    ...(await createCors(values)),
-    ...(port !== undefined && { metrics: await createMetrics(port, metricsHost) }),
+    log: jsonLog({ level: logLevel as LogOptions['level'], access }),
+    replayStore: store === undefined ? undefined : (await importRedis()).redisReplayStore(store),
+    connect: proxy === undefined ? undefined : (await importProxy()).throughProxy(proxy),
+    metadata: await createMetadata(settings),
+    cors: await createCors(settings),
+    metrics: port === undefined ? undefined : await createMetrics(port, settings.metricsHost),
   };
 }
 
-async function createMetadata(values: PartValues): Promise<Parts> {
-  const { resourceUrl: url, resourceScopes, resourceName: name, resourceDocumentation } = values;
-  if (url === undefined) return {};
+async function createMetadata(settings: PartValues) {
+  const { resourceUrl: url, resourceScopes: scopes, resourceName: name } = settings;
+  if (url === undefined) return undefined;
 
   const { resourceMetadata } = await importResource();
-  const about = { scopes: resourceScopes, documentation: resourceDocumentation };
-  return { metadata: resourceMetadata({ url, name, ...about }) };
+  return resourceMetadata({ url, scopes, name, documentation: settings.resourceDocumentation });
 }
 
-async function createCors(values: PartValues): Promise<Parts> {
-  const { corsAllowedOrigins, corsAllowCredentials, corsAllowedMethods } = values;
-  if (corsAllowedOrigins === undefined) return {};
+async function createCors(settings: PartValues) {
+  const { corsAllowedOrigins: origins, corsAllowCredentials: credentials } = settings;
+  if (origins === undefined) return undefined;
 
   const { cors } = await importCors();
-  const made = cors({
-    origins: corsAllowedOrigins,
-    credentials: corsAllowCredentials,
-    methods: corsAllowedMethods,
-    headers: values.corsAllowedHeaders,
-    exposedHeaders: values.corsExposedHeaders,
+  return cors({
+    origins,
+    credentials,
+    methods: settings.corsAllowedMethods,
+    headers: settings.corsAllowedHeaders,
+    exposedHeaders: settings.corsExposedHeaders,
   });
-  return { cors: made };
 }
 
 async function createMetrics(port: number, host: string | undefined) {

@@ -4,19 +4,20 @@
 import { isTextArray } from '../verify/base/encoding.ts';
 import { throwProblem, type RawValue } from './entry.ts';
 
-/** Throws `SettingProblem`. What it does not know it returns, for the rule to refuse. */
-export type Reader = (raw: RawValue) => unknown;
+/** Throws `SettingProblem`, or gives a value that the rule refuses. */
+export type Reader<Value> = (raw: RawValue) => Value;
 
-export const text: Reader = (raw) => (typeof raw === 'string' ? raw : throwProblem('must be text; quote it'));
+export const text: Reader<string> = (raw) =>
+  typeof raw === 'string' ? raw : throwProblem('must be text; quote it');
 
-export const integer: Reader = (raw) =>
+export const integer: Reader<number> = (raw) =>
   typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
 
-export const inUpperCase: Reader = (raw) => (typeof raw === 'string' ? raw.toUpperCase() : raw);
+export const inUpperCase: Reader<string> = (raw) => (typeof raw === 'string' ? raw.toUpperCase() : '');
 
-export const inLowerCase: Reader = (raw) => (typeof raw === 'string' ? raw.toLowerCase() : raw);
+export const inLowerCase: Reader<string> = (raw) => (typeof raw === 'string' ? raw.toLowerCase() : '');
 
-export const boolean: Reader = (raw) => {
+export const boolean: Reader<boolean> = (raw) => {
   if (typeof raw === 'boolean') return raw;
 
   const word = inLowerCase(raw);
@@ -25,18 +26,18 @@ export const boolean: Reader = (raw) => {
 
 /** A list of strings, or one string with commas. */
 export const list =
-  (least = 0): Reader =>
+  (least = 0): Reader<readonly string[]> =>
   (raw) => {
     const members = typeof raw === 'string' ? raw.split(',').map((part) => part.trim()) : raw;
-    if (isTextArray(members) && members.length >= least) return members;
+    if (isTextArray(members) && members.length >= least) return [...new Set(members)];
 
-    throwProblem(
+    return throwProblem(
       `must be a list of ${least} or more strings, or one string with commas; quote any other value`,
     );
   };
 
 /** Of an option that may not be empty: an empty list counts as absent. */
-export const listOrNone: Reader = (raw) => {
+export const listOrNone: Reader<readonly string[] | undefined> = (raw) => {
   const members = list()(raw);
-  return isTextArray(members) && members.length > 0 ? members : undefined;
+  return members.length > 0 ? members : undefined;
 };

@@ -3,7 +3,7 @@
 // if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { codeOf, decodeUtf8, undefinedOn } from '../verify/base/encoding.ts';
+import { codeOf, decodeUtf8, catching } from '../verify/base/encoding.ts';
 import { find, TEMPLATE, throwAt, throwProblem, SettingProblem, problemOf, type Entry } from './entry.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -16,13 +16,31 @@ type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
 type Parsers = Readonly<{ parseDotEnv: Parse; parseYaml: Parse }>;
 
-export type FoundEntries = ReturnType<typeof findEntries>;
+export interface FoundEntries {
+  /** The first entry of a name wins. */
+  readonly variables: readonly Entry[];
+  readonly keys: readonly Entry[];
+  readonly files: readonly string[];
+  /** For messages; empty if a file could not be read. */
+  readonly lookedIn: string;
+  readonly problems: string[];
+  readonly warnings: string[];
+  /** Names in the environment, which other programs share. */
+  readonly strays: string[];
+}
+
+/** Whether there may be something to parse. */
+export const mayHaveFile = ({ CONFIG_FILE }: Environment, directory: string): boolean =>
+  Boolean(CONFIG_FILE) || ['.env', 'application.yml'].some((name) => isThere(join(directory, name)));
+
+/** The permission model makes `existsSync` throw. */
+const isThere = (path: string) => catching('Error', () => existsSync(path)) === true;
 
 export function findEntries(
   environment: Environment,
   directory: string,
   { parseDotEnv, parseYaml }: Parsers,
-) {
+): FoundEntries {
   const problems: string[] = [];
   const files: string[] = [];
   let lookedIn = 'environment';
@@ -54,28 +72,14 @@ export function findEntries(
   const configFile = find(variables, 'CONFIG_FILE');
   // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
-  // The permission model makes `existsSync` throw.
-  if (configFile === undefined && undefinedOn('Error', () => existsSync(misnamed))) {
+  if (configFile === undefined && isThere(misnamed)) {
     problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
   }
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
   const keys = readFile(path, parseYaml, configFile);
-  return {
-    /** The first entry wins. */
-    variables,
-    keys,
-    files,
-    /** For messages; empty if a file could not be read. */
-    lookedIn,
-    problems,
-    warnings: empty(),
-    /** Names in the environment, which other programs share. */
-    strays: empty(),
-  };
+  return { variables, keys, files, lookedIn, problems, warnings: [], strays: [] };
 }
-
-const empty = (): string[] => [];
 
 const entriesOf = (environment: Environment) =>
   Object.entries(environment)

@@ -118,31 +118,29 @@ export function createTestIssuer({
   audience = 'https://api.test',
   algorithm = 'RS256',
 }: TestIssuerOptions = {}): TestIssuer {
-  if (!Object.keys(ALGORITHMS).includes(algorithm)) {
-    throw new TypeError(`algorithm must be one of ${Object.keys(ALGORITHMS).join(', ')}`);
-  }
-
+  requireKnown(algorithm);
   const { privateKey, publicJwk } = keysOf(ALGORITHMS[algorithm].make());
-  const kid = randomUUID();
-  const jwk = { ...publicJwk, kid, use: 'sig', alg: algorithm };
+  const header = { alg: algorithm, typ: 'at+jwt', kid: randomUUID() };
+  const jwk = { ...publicJwk, kid: header.kid, use: 'sig', alg: algorithm };
   const fetchKeys = async () => ({ keys: [jwk] });
 
-  function token(claims: Members = {}): string {
+  function token(claims?: Members): string {
     const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
-    return signJws({ alg: algorithm, typ: 'at+jwt', kid }, { ...usual, ...claims }, privateKey);
+    return signJws(header, { ...usual, ...claims }, privateKey);
   }
 
-  const log = jsonLog({ level: 'error' });
-  const boundToken = (key: ProofKey, claims: Members = {}) =>
-    token({ cnf: { jkt: key.thumbprint }, ...claims });
-
   return {
-    options: { domain, audience, algorithms: [algorithm], fetchKeys, log },
+    options: { domain, audience, algorithms: [algorithm], fetchKeys, log: jsonLog({ level: 'error' }) },
     token,
-    boundToken,
-    bearer: (claims = {}) => ({ authorization: `Bearer ${token(claims)}` }),
+    boundToken: (key, claims) => token({ cnf: { jkt: key.thumbprint }, ...claims }),
+    bearer: (claims) => ({ authorization: `Bearer ${token(claims)}` }),
     proof: createProof,
   };
+}
+
+function requireKnown(algorithm: string) {
+  const names = Object.keys(ALGORITHMS);
+  if (!names.includes(algorithm)) throw new TypeError(`algorithm must be one of ${names.join(', ')}`);
 }
 
 /**

@@ -184,6 +184,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     entries: ['metrics.ts', 'options/metrics/metrics-listener.ts'],
     isPart: true,
   },
+  {
+    when: 'a process finds `.env`, `application.yml` or the file of `CONFIG_FILE`',
+    entries: ['settings/dot-env.ts', 'settings/yaml.ts'],
+    isPart: true,
+  },
 ];
 
 const whatToRead: Block = () => {

@@ -1,7 +1,10 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
-import { CORS_OPTIONS } from '../../src/options/cors.ts';
+import { CORS_DEFAULTS } from '../../src/options/cors.ts';
+import { LOG_DEFAULTS } from '../../src/options/log.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
+import { SERVICE_DEFAULTS } from '../../src/service/options.ts';
 import { ISSUER_SETTINGS, type Setting } from '../../src/settings/table.ts';
+import { issuerOf } from '../../src/verify/options.ts';
 import { read } from './pages.ts';
 import { code, withKept, type Cells } from './tables.ts';
 
@@ -26,17 +29,23 @@ const { profile, ...others } = PROFILE_SETTINGS;
 /** The settings of the first issuer, among those of the service. */
 const ROWS = { profile, ...ISSUER_SETTINGS, ...others };
 
-/** The defaults of parts, which their rows do not repeat. */
-const OF_PARTS: Readonly<Record<string, unknown>> = {
-  corsAllowCredentials: CORS_OPTIONS.credentials.byDefault,
+/** Defaults that the rows do not repeat: those of options. */
+const OF_OPTIONS: Readonly<Record<string, unknown>> = {
+  ...issuerOf({ domain: '<domain>', audience: '' }),
+  ...SERVICE_DEFAULTS,
+  logLevel: LOG_DEFAULTS.level,
+  accessLog: LOG_DEFAULTS.access,
+  corsAllowCredentials: CORS_DEFAULTS.credentials,
 };
+
+const REQUIRED = ['domain', 'audience'];
 
 /** The defaults, in the order of the table. */
 function readDefaults(profile: string): readonly string[] {
   const earlier: Record<string, unknown> = { profile, domain: '<domain>' };
-  return Object.entries<Setting<any>>(ROWS).map(([name, { byDefault, option }]) => {
-    if (option.missing !== undefined) return 'required';
-    const usual = byDefault?.(earlier) ?? option.byDefault ?? OF_PARTS[name];
+  return Object.entries<Setting<any>>(ROWS).map(([name, { byDefault }]) => {
+    if (REQUIRED.includes(name)) return 'required';
+    const usual = byDefault?.(earlier) ?? OF_OPTIONS[name];
     earlier[name] ??= usual;
     return shown(usual);
   });

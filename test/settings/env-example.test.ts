@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { CORS_OPTIONS } from '../../src/options/cors.ts';
+import { CORS_DEFAULTS } from '../../src/options/cors.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { namesFor } from '../../src/settings/names.ts';
 import { SERVICE_SETTINGS } from '../../src/settings/load-settings.ts';
@@ -79,7 +79,7 @@ test('.env.example shows the default of every setting that has one', () => {
   const { corsAllowCredentials, ...expected } = load({ files: { '.env': EXAMPLE } }).settings;
   assert.deepEqual(load({ files }).settings, {
     ...expected,
-    corsAllowCredentials: CORS_OPTIONS.credentials.byDefault,
+    corsAllowCredentials: CORS_DEFAULTS.credentials,
   });
   // Its part has the default.
   assert.equal(corsAllowCredentials, undefined);

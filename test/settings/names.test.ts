@@ -1,7 +1,7 @@
 /* Unknown names (docs/settings.md): a misspelled safeguard is not silently ignored. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { squeezed } from '../../src/settings/entry.ts';
+import { squeezed } from '../../src/settings/names.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
 
 const inDotEnv = (line: string) => ({ environment: REQUIRED, files: { '.env': `# x\n${line}\n` } });

@@ -82,7 +82,10 @@ export function filesLoadedBy(file: string, source: string): string[] {
     .map((from) => posix.join(posix.dirname(file), from));
 }
 
-export const isOption = (file: string): boolean => file.startsWith('options/');
+/** The process imports a parser only if there may be a file for it. */
+const PARSERS = ['settings/dot-env.ts', 'settings/yaml.ts'];
+
+export const isOption = (file: string): boolean => file.startsWith('options/') || PARSERS.includes(file);
 
 /**
  * Without `hasOptions`, options count only if they are entries or an option loads them. Throws if a loaded file

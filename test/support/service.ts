@@ -12,13 +12,19 @@ import { routesOf } from '../../src/profiles/routes.ts';
 import { composeService } from '../../src/service/create-service.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
-import type { ProfileSettings } from '../../src/profiles/settings.ts';
 import type { FetchKeys } from '../../src/verify/options.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Response, type Ask } from './client.ts';
 import { TestClock } from './clock.ts';
 import { serve, type Served } from './serve.ts';
-import { createTestLog, kindWith, settingsFrom, valuesOf, type Environment } from './settings.ts';
+import {
+  createTestLog,
+  kindWith,
+  settingsFrom,
+  valuesOf,
+  type Environment,
+  type TestSettings,
+} from './settings.ts';
 
 export { settingsFrom, type Environment };
 
@@ -29,7 +35,7 @@ export const providerSettings = (provider: Provider): Environment => ({
 });
 
 export interface TestService extends Served {
-  readonly settings: ProfileSettings;
+  readonly settings: TestSettings;
   readonly clock: TestClock;
   /** Those of the first issuer. */
   readonly keys: KeySet;

@@ -1,21 +1,27 @@
 /* Settings and options for tests: read from an environment without files, at once, with a log that the test reads. */
 import { fileURLToPath } from 'node:url';
 import type { LogPart } from '../../src/gate/options.ts';
-import { createLog } from '../../src/options/log.ts';
+import { createLog, LOG_DEFAULTS } from '../../src/options/log.ts';
 import { PROFILE_SETTINGS, type ProfileSettings } from '../../src/profiles/settings.ts';
 import { OWN_ROUTES, type Kind } from '../../src/service/create-service.ts';
-import { readServiceOptions, type ServiceOptions, type ServiceValues } from '../../src/service/options.ts';
+import {
+  readServiceOptions,
+  SERVICE_RULES,
+  type ServiceOptions,
+  type ServiceValues,
+} from '../../src/service/options.ts';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
 import { parseDotEnv } from '../../src/settings/dot-env.ts';
 import { optionsOf, type Loaded } from '../../src/settings/load-settings.ts';
-import { readSettings, type SettingsOf } from '../../src/settings/load.ts';
-import { createLookup } from '../../src/settings/names.ts';
+import { readSettings } from '../../src/settings/load.ts';
 import { findEntries } from '../../src/settings/sources.ts';
-import type { Setting, SettingsTable } from '../../src/settings/table.ts';
+import type { Setting } from '../../src/settings/table.ts';
 import { parseYaml } from '../../src/settings/yaml.ts';
 import type { Clock } from '../../src/verify/base/clock.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
+import type { Rule } from '../../src/verify/base/option.ts';
 import { Part } from '../../src/verify/base/part.ts';
+import { issuerOf } from '../../src/verify/options.ts';
 
 /** Settings as environment variables. */
 export type Environment = Readonly<Record<string, string>>;
@@ -23,42 +29,60 @@ export type Environment = Readonly<Record<string, string>>;
 /** This folder has no settings files. */
 const NO_SETTINGS = fileURLToPath(new URL('.', import.meta.url));
 
-/** The same table with the rules of all parts. */
-async function loadRules<Values>(table: SettingsTable<Values>): Promise<SettingsTable<Values>> {
-  const rows = Object.entries<Setting<unknown>>(table as Record<string, Setting<unknown>>).map(
-    async ([name, row]) => [name, { ...row, option: (await row.load?.()) ?? row.option }],
-  );
-  return Object.fromEntries(await Promise.all(rows));
+/** The rules of all settings, those of parts too. */
+async function importAllRules(): Promise<Readonly<Record<string, Rule>>> {
+  const rules: Record<string, Rule> = { ...SERVICE_RULES };
+  for (const [name, { importRule }] of Object.entries<Setting<unknown>>(PROFILE_SETTINGS)) {
+    if (importRule !== undefined) rules[name] = await importRule();
+  }
+  return rules;
 }
 
-const WITH_RULES = await loadRules(PROFILE_SETTINGS);
+const RULES = await importAllRules();
+
+/** Settings of a profile with every default, as its service has them. */
+export type TestSettings = ServiceValues &
+  Omit<ProfileSettings, keyof ServiceValues> &
+  Readonly<{ profile: string; applicationName: string; logLevel: LogLevel; accessLog: boolean }>;
+
+export interface LoadedForTest extends Omit<Loaded, 'settings'> {
+  readonly settings: TestSettings;
+}
 
 /** What the process loads, at once. Throws `ConfigurationError`. */
-export function loadNow<Values>(
-  table: SettingsTable<Values>,
-  environment: Environment,
-  directory: string,
-): Loaded<SettingsOf<Values>> {
+export function loadProfileNow(environment: Environment, directory: string): LoadedForTest {
   const found = findEntries(environment, directory, { parseDotEnv, parseYaml });
-  const lookup = createLookup(found);
-  const settings = readSettings(table, lookup);
-  if (lookup.problems.length > 0) throw new ConfigurationError(lookup.problems);
-  const { files, warnings, strays } = found;
-  return { settings, files, warnings: [...strays, ...warnings] };
+  const settings: ProfileSettings = readSettings(PROFILE_SETTINGS, found, RULES);
+  if (found.problems.length > 0) throw new ConfigurationError(found.problems);
+
+  const { logLevel = LOG_DEFAULTS.level, accessLog = LOG_DEFAULTS.access } = settings;
+  const issuers = Object.entries(settings.issuers).map(([name, issuer]) => [name, issuerOf(issuer)]);
+  const withDefaults = { ...settings, logLevel, accessLog, issuers: Object.fromEntries(issuers) };
+  return {
+    settings: withDefaults as TestSettings,
+    files: found.files,
+    problems: [],
+    warnings: [...found.strays, ...found.warnings],
+    strays: [],
+  };
 }
 
-export const loadProfileNow = (environment: Environment, directory: string): Loaded<ProfileSettings> =>
-  loadNow(WITH_RULES, environment, directory);
-
 /** The settings of this environment, without files. */
-export const settingsFrom = (environment: Environment): ProfileSettings =>
+export const settingsFrom = (environment: Environment): TestSettings =>
   loadProfileNow(environment, NO_SETTINGS).settings;
 
 /** The options of these settings, with these in place of some. */
-export const valuesOf = async (
-  settings: ProfileSettings,
+export async function valuesOf(
+  settings: TestSettings,
   more: Partial<ServiceOptions> = {},
-): Promise<ServiceValues> => readServiceOptions({ ...(await optionsOf(settings)), ...more });
+): Promise<ServiceValues> {
+  const issuers = Object.entries(settings.issuers).map(([name, { claimNamespace, ...issuer }]) => [
+    name,
+    { ...issuer, claimNamespace: claimNamespace || undefined },
+  ]);
+  const options = await optionsOf({ ...settings, issuers: Object.fromEntries(issuers) });
+  return readServiceOptions({ ...options, ...more });
+}
 
 export interface TestLog {
   readonly log: LogPart;

@@ -1,33 +1,33 @@
 /* The rules of options that are text: what each accepts, and the problem that says what to change. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { CORS_OPTIONS } from '../../src/options/cors.ts';
+import { CORS_RULES } from '../../src/options/cors.ts';
 import { proxyUrl } from '../../src/options/proxy.ts';
 import { storeUrl } from '../../src/options/redis.ts';
-import { RESOURCE_OPTIONS } from '../../src/options/resource-metadata.ts';
+import { RESOURCE_RULES } from '../../src/options/resource-metadata.ts';
 import { textWithoutBlanks, type Rule } from '../../src/verify/base/option.ts';
-import { CHECK_OPTIONS, httpsUrl, ISSUER_OPTIONS, publicUrl } from '../../src/verify/options.ts';
+import { httpsUrl, ISSUER_RULES, publicUrl, VERIFY_RULES } from '../../src/verify/options.ts';
 
 const show = (value: unknown) => JSON.stringify(value);
 
 /** The problem of a text; `false` if there is none. */
-const faultOf = (rule: Rule<unknown>, value: string): string | false => rule(value) ?? false;
+const faultOf = (rule: Rule, value: string): string | false => rule(value) ?? false;
 
 /** The rule of each member. */
 const memberOf =
-  ({ rule }: { readonly rule: Rule<unknown> }): Rule<unknown> =>
+  (rule: Rule): Rule =>
   (value) =>
     rule([value]);
 
-const host = ISSUER_OPTIONS.domain.rule;
-const issuerUrl = ISSUER_OPTIONS.issuer.rule;
-const urlPrefix = ISSUER_OPTIONS.claimNamespace.rule;
-const secret = CHECK_OPTIONS.dpopNonceSecret.rule;
-const resourceUrl = RESOURCE_OPTIONS.url.rule;
-const resourceScope = memberOf(RESOURCE_OPTIONS.scopes);
-const origin = memberOf(CORS_OPTIONS.origins);
-const methodName = memberOf(CORS_OPTIONS.methods);
-const fieldName = memberOf(CORS_OPTIONS.headers);
+const host = ISSUER_RULES.domain;
+const issuerUrl = ISSUER_RULES.issuer;
+const urlPrefix = ISSUER_RULES.claimNamespace;
+const secret = VERIFY_RULES.dpopNonceSecret;
+const resourceUrl = RESOURCE_RULES.url;
+const resourceScope = memberOf(RESOURCE_RULES.scopes);
+const origin = memberOf(CORS_RULES.origins);
+const methodName = memberOf(CORS_RULES.methods);
+const fieldName = memberOf(CORS_RULES.headers);
 
 for (const blank of [' ', '\0', '\t', '\n', '\r', '\u00a0', '\u3000']) {
   test(`refuses a string with ${show(blank)} anywhere in it`, () => {

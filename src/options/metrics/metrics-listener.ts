@@ -1,24 +1,29 @@
-// The part that counts, and the listener for its metrics. Promises: it has its own limits, and listens together
-// with the service or not at all. Does not ask for credentials: anyone who can reach it can read it.
+// The part that counts, and the listener for its metrics. Promises: it has its own limits, and listens
+// together with the service or not at all. Asks for no credentials: anyone who can reach it can read it.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Endpoint, MetricsPart } from '../../gate/options.ts';
-import { integer, optional, readOptions, textWithoutBlanks, type TableOf } from '../../verify/base/option.ts';
+import {
+  integer,
+  readOptions,
+  textWithoutBlanks,
+  type Given,
+  type RulesOf,
+} from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
 import { createCounting } from './metrics.ts';
 
-export interface MetricsOptions {
+interface MetricsValues {
   /** The port on which they are served, beside that of the service. Default: none, `text` alone. */
-  readonly port?: number | undefined;
+  readonly port: number | undefined;
   /** The address to listen on. Default: that of the service. */
-  readonly host?: string | undefined;
+  readonly host: string | undefined;
 }
 
-export const METRICS_OPTIONS = {
-  port: optional(integer(1, 65_535)),
-  host: optional(textWithoutBlanks),
-} satisfies TableOf<MetricsOptions>;
+export interface MetricsOptions extends Given<MetricsValues> {}
+
+const METRICS_RULES: RulesOf<MetricsOptions> = { port: integer(1, 65_535), host: textWithoutBlanks };
 
 /** Made by `createMetrics`. */
 export interface MetricsWithText extends MetricsPart {
@@ -33,7 +38,7 @@ export interface MetricsWithText extends MetricsPart {
  * @example const metrics = createMetrics();
  */
 export function createMetrics(options: MetricsOptions = {}): MetricsWithText {
-  const { port, host } = readOptions(options, METRICS_OPTIONS, 'metrics');
+  const { port, host } = readOptions<MetricsValues>(options, METRICS_RULES, {}, {}, 'metrics');
   return makeMetrics(port, host);
 }
 

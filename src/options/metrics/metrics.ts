@@ -15,14 +15,17 @@ const REASONS = Object.values(REFUSALS).flatMap(Object.keys);
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
 /** Name, type, help. No name may begin with another: `textOf` searches by prefix. */
-// prettier-ignore
 const FAMILIES: readonly (readonly [name: string, type: string, help: string])[] = [
   ['http_server_request_duration_seconds', 'histogram', 'From the arrival of a request to its response.'],
   ['http_server_active_requests', 'gauge', 'Requests without a response yet.'],
   ['gatehouse_refusals_total', 'counter', 'Requests that were refused, except probes.'],
   ['gatehouse_tokens_total', 'counter', 'Tokens that were verified or found in the token cache.'],
   ['gatehouse_key_fetches_total', 'counter', 'Fetches of signing keys.'],
-  ['gatehouse_keys_age_seconds', 'gauge', 'Seconds since signing keys were fetched; infinite until a fetch succeeds.'],
+  [
+    'gatehouse_keys_age_seconds',
+    'gauge',
+    'Seconds since signing keys were fetched; infinite until a fetch succeeds.',
+  ],
   ['gatehouse_keys_usable', 'gauge', 'Signing keys that can verify a token now.'],
   ['gatehouse_replay_proofs_total', 'counter', 'Proofs that passed every other check.'],
   ['gatehouse_replay_entries', 'gauge', 'Used proofs in the replay store.'],
@@ -33,7 +36,11 @@ const FAMILIES: readonly (readonly [name: string, type: string, help: string])[]
   ['process_resident_memory_bytes', 'gauge', 'Memory of the process.'],
   ['nodejs_heap_size_used_bytes', 'gauge', 'Heap in use.'],
   ['nodejs_heap_size_total_bytes', 'gauge', 'Heap held.'],
-  ['nodejs_eventloop_lag_p99_seconds', 'gauge', 'How late timers ran since the last scrape: the 99th percentile.'],
+  [
+    'nodejs_eventloop_lag_p99_seconds',
+    'gauge',
+    'How late timers ran since the last scrape: the 99th percentile.',
+  ],
 ];
 
 /** The sample of each counted event. */
@@ -61,15 +68,15 @@ export function createCounting(): Counting {
   const samples: Sample[] = [];
   const watched = new Set<Watched>();
 
-  const sample = makingOnce((name: string) => {
+  const sample = memoize((name: string) => {
     const made = { name, value: 0 };
     samples.push(made);
     return made;
   });
 
-  const durations = makingOnce((pattern?: string) =>
-    makingOnce((method: string) =>
-      makingOnce((status: number | null) => {
+  const durations = memoize((pattern?: string) =>
+    memoize((method: string) =>
+      memoize((status: number | null) => {
         const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
         const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
         return createHistogram(`${route}http_request_method="${method}"${statusLabel}`);
@@ -165,7 +172,7 @@ export function createCounting(): Counting {
   return { count, meter, watch, text };
 }
 
-function makingOnce<Key, Value>(make: (key: Key) => Value) {
+function memoize<Key, Value>(make: (key: Key) => Value) {
   const made = new Map<Key, Value>();
   return (key: Key): Value => {
     const before = made.get(key);

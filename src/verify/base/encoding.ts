@@ -9,7 +9,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export const codeOf = (error: unknown): unknown => Object(error).code;
 
 /** `expected` is the name of an error. */
-export function undefinedOn<Result>(expected: string, action: () => Result) {
+export function catching<Result>(expected: string, action: () => Result) {
   try {
     return action();
   } catch (error) {
@@ -42,7 +42,7 @@ export function decodeBase64url(text: string): Buffer | undefined {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export const decodeUtf8 = (bytes: Uint8Array): string | undefined =>
-  undefinedOn('TypeError', () => utf8.decode(bytes));
+  catching('TypeError', () => utf8.decode(bytes));
 
 // V8 makes objects without a prototype slow, but not those whose prototype is this empty object.
 const NOTHING: object = Object.freeze(Object.create(null));
@@ -56,7 +56,7 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 
 /** Refuses a byte-order mark (RFC 8259 §8.1). The last of repeated members counts (RFC 7519 §4). */
 export const parseJson = (bytes: Uint8Array): unknown =>
-  undefinedOn('SyntaxError', () => JSON.parse(decodeUtf8(bytes) ?? ''));
+  catching('SyntaxError', () => JSON.parse(decodeUtf8(bytes) ?? ''));
 
 /** Keeps the prototype: copying would double the cost of strangers' JSON. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {

@@ -3,43 +3,44 @@
 import type { Rule } from './option.ts';
 import { hideConstructor } from './sealed.ts';
 
-/** Made by one of the functions that the options name. `Name` is the option that it is for. */
-export class Part<Name extends string, Content> {
-  readonly #name: Name;
+/** Made by one of the functions that the options name. */
+export class Part<Content> {
+  /** That it is for. */
+  readonly #option: string;
   readonly #content: Content;
   readonly #isShared: boolean;
   #isUsed = false;
 
-  private constructor(name: Name, content: Content, isShared: boolean) {
-    this.#name = name;
+  private constructor(option: string, content: Content, isShared: boolean) {
+    this.#option = option;
     this.#content = content;
     this.#isShared = isShared;
   }
 
-  static make<Name extends string, Content>(name: Name, content: Content, isShared = false) {
-    return new Part(name, content, isShared);
+  static make<Content>(option: string, content: Content, isShared = false) {
+    return new Part(option, content, isShared);
   }
 
-  static is(value: unknown): value is Part<string, unknown> {
+  static is(value: unknown): value is Part<unknown> {
     return #content in Object(value);
   }
 
-  static contentOf<Content>(part: Part<string, Content>) {
-    return part.#content;
+  static contentOf<Content, Absent extends undefined = never>(part: Part<Content> | Absent) {
+    return part && part.#content;
   }
 
   /** Whether it may be handed over as this option. */
-  static rule<Name extends string, Content>(name: Name, maker: string): Rule<Part<Name, Content>> {
+  static rule(option: string, maker: string): Rule {
     return function checkPart(value) {
-      if (!Part.is(value) || value.#name !== name) return `must be a part that ${maker} makes`;
-      return value.#isUsed && !value.#isShared ? `serves another already; make one more` : undefined;
+      if (!Part.is(value) || value.#option !== option) return `must be a part that ${maker} makes`;
+      return value.#isUsed ? 'serves another already; make one more' : undefined;
     };
   }
 
   /** From now on, a part that is not shared serves nothing else. Takes anything. */
   static use(values: object) {
     for (const value of Object.values(values)) {
-      if (Part.is(value)) value.#isUsed = true;
+      if (Part.is(value)) value.#isUsed = !value.#isShared;
     }
   }
 }

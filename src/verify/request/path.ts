@@ -1,7 +1,7 @@
 // Which paths are served. Every request has a target in origin form. A service finds its routes by decoded
 // segments. A policy refuses what servers read in several ways. A gate refuses dot segments alone: the server
 // behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the host.
-import { undefinedOn } from '../base/encoding.ts';
+import { catching } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
 
 /** All: accepts only the origin form (RFC 9112 §3.2.1), and drops the query. */
@@ -40,7 +40,7 @@ export function pathSegments(path: string): readonly string[] | undefined {
   const escaped = path.slice(1).split('/', MAX_SEGMENTS + 1);
   if (escaped.length > MAX_SEGMENTS) return undefined;
 
-  const segments = undefinedOn('URIError', () => escaped.map(decodeURIComponent));
+  const segments = catching('URIError', () => escaped.map(decodeURIComponent));
   const isRefused = (segment: string) => segment === '' || segment === '.' || segment === '..';
   return segments?.some(isRefused) ? undefined : segments;
 }

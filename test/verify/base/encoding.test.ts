@@ -7,7 +7,7 @@ import {
   isFiniteNumber,
   isJsonObject,
   parseJsonObject,
-  undefinedOn,
+  catching,
   withoutPrototype,
 } from '../../../src/verify/base/encoding.ts';
 import { BASE64URL_MISSPELLINGS } from '../../support/spellings.ts';
@@ -193,10 +193,10 @@ test('returns undefined for an error of the expected name, and rethrows every ot
   };
 
   assert.equal(
-    undefinedOn('SyntaxError', () => 1),
+    catching('SyntaxError', () => 1),
     1,
   );
-  assert.equal(undefinedOn('SyntaxError', fail(new SyntaxError('x'))), undefined);
+  assert.equal(catching('SyntaxError', fail(new SyntaxError('x'))), undefined);
   const bug = new TypeError('y');
-  assert.throws(() => undefinedOn('SyntaxError', fail(bug)), bug);
+  assert.throws(() => catching('SyntaxError', fail(bug)), bug);
 });

@@ -2,15 +2,17 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createGate, createService } from '../../../src/gatehouse.ts';
-import { readGateOptions, SERVICE_NAMES } from '../../../src/gate/options.ts';
-import { LISTENER_OPTIONS, readServiceOptions, SERVICE_OPTIONS } from '../../../src/service/options.ts';
-import { listOf, option, readOptions, textWithoutBlanks } from '../../../src/verify/base/option.ts';
+import { GATE_RULES, OF_SERVICE, readGateOptions } from '../../../src/gate/options.ts';
+import { readServiceOptions, SERVICE_RULES } from '../../../src/service/options.ts';
+import { listOf, readOptions, textWithoutBlanks } from '../../../src/verify/base/option.ts';
 import { cors } from '../../../src/cors.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { throughProxy } from '../../../src/proxy.ts';
 import { redisReplayStore } from '../../../src/redis.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
+
+const SERVICE_NAMES = Object.keys(OF_SERVICE);
 
 const GIVEN = { domain: 'idp.test', audience: 'https://api.test' };
 
@@ -90,7 +92,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
 };
 
 test('has wrong values of every option', () => {
-  assert.deepEqual(Object.keys(WRONG).sort(), Object.keys(SERVICE_OPTIONS).sort());
+  assert.deepEqual(Object.keys(WRONG).sort(), Object.keys(SERVICE_RULES).sort());
 });
 
 for (const [name, cases] of Object.entries(WRONG)) {
@@ -175,7 +177,8 @@ for (const name of SERVICE_NAMES) {
 }
 
 test('refuses in a gate every option that a service alone has', () => {
-  assert.deepEqual(Object.keys(LISTENER_OPTIONS).sort(), [...SERVICE_NAMES].sort());
+  const ofService = Object.keys(SERVICE_RULES).filter((name) => !(name in GATE_RULES));
+  assert.deepEqual(ofService.sort(), [...SERVICE_NAMES].sort());
 });
 
 test('reads each option once, and its lists as they were then [§11]', () => {
@@ -190,7 +193,7 @@ test('reads each option once, and its lists as they were then [§11]', () => {
       },
     },
   );
-  const values = readGateOptions(given as never);
+  const values = readGateOptions(given as never).issuers.idp!;
   assert.equal(reads.length, new Set(reads).size);
 
   audience.push('https://other.test');
@@ -207,14 +210,14 @@ test('checks the copy of a list that it keeps, not what the list gives later', (
       return name === '0' && count > 1 ? 'b c' : Reflect.get(target, name);
     },
   });
-  const table = { names: option<readonly string[]>(listOf(textWithoutBlanks), []) };
-  assert.deepEqual(readOptions({ names: shifty }, table, 'x').names, ['a']);
+  const rules = { names: listOf(textWithoutBlanks) };
+  assert.deepEqual(readOptions({ names: shifty }, rules, {}), { names: ['a'] });
 });
 
 test('gives a public URL without its last slash, and one audience as a list', () => {
   const values = readGateOptions({ ...GIVEN, publicUrl: 'https://api.test/v1/' });
   assert.equal(values.publicUrl, 'https://api.test/v1');
-  assert.deepEqual(values.audience, ['https://api.test']);
+  assert.deepEqual(values.issuers.idp?.audience, ['https://api.test']);
 });
 
 test('refuses options that do not fit each other', () => {

@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { createContext, runInContext } from 'node:vm';
 import { describeBug } from '../../../src/verify/base/events.ts';
-import { isBytes, isError, undefinedOn } from '../../../src/verify/base/encoding.ts';
+import { isBytes, isError, catching } from '../../../src/verify/base/encoding.ts';
 import { readGateOptions } from '../../../src/gate/options.ts';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
@@ -18,8 +18,8 @@ const thrower = (code: string) => inRealm(`() => { throw ${code}; }`) as () => n
 
 for (const name of ['TypeError', 'SyntaxError', 'URIError', 'RangeError', 'Error']) {
   test(`expects a ${name} by its name, whichever realm it is from`, () => {
-    assert.equal(undefinedOn(name, thrower(`new ${name}('x')`)), undefined);
-    assert.throws(() => undefinedOn('EvalError', thrower(`new ${name}('x')`)), { name });
+    assert.equal(catching(name, thrower(`new ${name}('x')`)), undefined);
+    assert.throws(() => catching('EvalError', thrower(`new ${name}('x')`)), { name });
   });
 }
 
@@ -27,7 +27,7 @@ test('rethrows what is no error', () => {
   for (const thrown of ['undefined', 'null', '"TypeError"']) {
     let seen = 0;
     try {
-      undefinedOn('TypeError', thrower(thrown));
+      catching('TypeError', thrower(thrown));
     } catch {
       seen += 1;
     }
