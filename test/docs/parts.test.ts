@@ -9,7 +9,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { throughProxy } from '../../src/proxy.ts';
 import { redisReplayStore } from '../../src/redis.ts';
 import { resourceMetadata } from '../../src/resource-metadata.ts';
-import { SERVICE_OPTIONS } from '../../src/service/options.ts';
+import { SERVICE_RULES } from '../../src/service/options.ts';
 import { PART_SETTINGS } from '../../src/settings/parts.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { codeIn, read, tableUnder, under } from './pages.ts';
@@ -38,7 +38,7 @@ test('docs/settings.md has a row for each option that takes a part', () => {
     ROWS.map(({ option }) => option),
     Object.keys(MAKERS),
   );
-  const takers = Object.entries(SERVICE_OPTIONS).filter(([, { rule }]) => /a part that/.test(rule({}) ?? ''));
+  const takers = Object.entries(SERVICE_RULES).filter(([, rule]) => /a part that/.test(rule({}) ?? ''));
   assert.deepEqual(takers.map(([name]) => name).sort(), Object.keys(MAKERS).sort());
 });
 
