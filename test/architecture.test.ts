@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_000,
-  createGate: 26_850,
-  createService: 37_800,
-  runService: 47_850,
-  server: 49_100,
-  'all of src': 62_350,
+  verify: 16_600,
+  createGate: 26_350,
+  createService: 37_000,
+  runService: 45_100,
+  server: 46_300,
+  'all of src': 61_050,
 };
 
 const GROWTH = 1.02;
