@@ -1,6 +1,6 @@
 /* Whole programs made of the lines of the pages, one for each server: what stands around the lines, what runs them, and how
    they differ in what they answer. */
-import { samplesUnder } from '../../docs/pages.ts';
+import { read, samplesUnder } from '../../docs/pages.ts';
 import { LAMBDA } from './lambda.ts';
 import { NEST } from './nest.ts';
 import { ROUTERS } from './routers.ts';
@@ -10,6 +10,8 @@ export const PAGE = 'docs/in-front-of-your-server.md';
 export interface Server {
   /** The heading above its lines in the page. */
   readonly heading: string;
+  /** `PAGE`, unless it is another, of which the lines in JavaScript count. */
+  readonly page?: string;
   /** A heading whose first sample comes before these lines. */
   readonly also?: string;
   readonly before: string;
@@ -58,6 +60,25 @@ export const SERVERS: Readonly<Record<string, Server>> = {
     heading: 'Express 4 and 5',
     before: `import express from 'express'; const app = express();`,
     after: EXPRESS_AFTER,
+  },
+  readme: {
+    dots: 'not found',
+    page: 'README.md',
+    heading: 'Express in twelve lines',
+    before: '',
+    // The program has a gate, and is TypeScript.
+    replaced: [
+      [`import { createGate, needs, scope } from 'gatehouse-http/gate';`, ''],
+      [/^const gate = .*\n/m.exec(read('README.md'))?.[0] ?? '', ''],
+      ['(access)', '(access: Access<Caller>)'],
+      ['(request, response, next)', '(request: any, response: any, next: any)'],
+      ["'/orders'", "'/api/orders'"],
+      [
+        'response.json(response.locals.caller.claims)',
+        "response.end('Hello, ' + response.locals.caller.subject)",
+      ],
+      ['app.listen(3000)', "const server = app.listen(port, '127.0.0.1')"],
+    ],
   },
   express4: {
     heading: 'Express 4 and 5',
@@ -209,9 +230,10 @@ export type { Access, Caller, Server };
 }
 
 export function programOfServer(server: Server) {
-  const { heading, also, before, after = '', replaced = [] } = server;
+  const { heading, page, also, before, after = '', replaced = [] } = server;
   const [first = ''] = also === undefined ? [] : samplesUnder(PAGE, also, 'ts');
-  const lines = first + samplesUnder(PAGE, heading, 'ts').join('');
+  const own = page === undefined ? samplesUnder(PAGE, heading, 'ts') : samplesUnder(page, heading, 'js');
+  const lines = first + own.join('');
   const changed = replaced.reduce((text, [was, is]) => text.replace(was, is), lines);
   return programOf(changed, before, after);
 }
