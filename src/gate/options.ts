@@ -4,6 +4,7 @@ import {
   functionOr,
   readOptions,
   someFunction,
+  textMatching,
   throwProblem,
   type Given,
   type Rule,
@@ -107,6 +108,8 @@ export type MetricsPart = Part<Metrics>;
 interface AnswerValues {
   /** Whether the bodies of refusals say more. Default: `false`. */
   readonly errorDetail: boolean;
+  /** Where the reasons of refusals are explained, each under its own fragment (RFC 6750 §3). */
+  readonly errorDocsUrl: string | undefined;
   /** Made by `jsonLog`, or a function, which gets each line. Default: nothing is logged. */
   readonly log: LogPart | LogFunction | undefined;
   /** Resource metadata, made by `resourceMetadata`. */
@@ -127,9 +130,17 @@ export interface GateValues extends CheckValues, AnswerValues {
   readonly issuers: IssuersByName;
 }
 
+/** It stands between quotes in a challenge, before a fragment of ours. */
+const errorDocsUrl: Rule = textMatching(
+  /^https:\/\/[!-~]+$/i,
+  'must be a URL that begins with https://, without "?", "#", a quote or a backslash',
+  (url) => !/[?#"\\]/.test(url) && URL.canParse(url),
+);
+
 export const GATE_RULES: RulesOf<GateOptions> = {
   ...VERIFY_RULES,
   errorDetail: boolean,
+  errorDocsUrl,
   log: functionOr(Part.rule('log', 'jsonLog()')),
   metadata: Part.rule('metadata', 'resourceMetadata({ url })'),
   cors: Part.rule('cors', 'cors({ origins })'),

@@ -81,6 +81,7 @@ export const RING_SETTINGS = {
   tokenCacheEntries: setting('IDP_TOKEN_CACHE_ENTRIES', 'idp.tokenCacheEntries', integer),
   clockToleranceSeconds: setting('IDP_CLOCK_TOLERANCE_SECONDS', 'idp.clockToleranceSeconds', integer),
   errorDetail: setting('ERROR_DETAIL', 'api.errorDetail', boolean),
+  errorDocsUrl: setting('ERROR_DOCS_URL', 'api.errorDocsUrl', text),
   publicUrl: setting('PUBLIC_URL', 'api.publicUrl', text),
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean),
   bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer),

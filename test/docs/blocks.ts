@@ -34,11 +34,14 @@ const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopM
     createRefusalReplies({ dpopMode, dpopAlgorithms: ALGORITHM_NAMES, errorDetail: false })(refusal, scheme),
   ).headers;
 
+/** `ERROR_DOCS_URL` may point to each. */
+const named = (reason: string) => `<a id="${reason}"></a>${code(reason)}`;
+
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
   (first: string, sentences: Readonly<Record<string, string>>): Block =>
   (written) => {
-    const derived = Object.entries(sentences).map(([reason, sentence]) => [sentence, code(reason)]);
+    const derived = Object.entries(sentences).map(([reason, sentence]) => [sentence, named(reason)]);
     return withKept([first, 'reason', 'what to do'], derived, written, 1);
   };
 
@@ -131,7 +134,7 @@ const CONTENT_KINDS = [
 
 const contentReasons: Block = (written) => {
   const derived = CONTENT_KINDS.flatMap((kind) =>
-    Object.entries(REFUSALS[kind]).map(([reason, message]) => [message, code(reason), code(kind)]),
+    Object.entries(REFUSALS[kind]).map(([reason, message]) => [message, named(reason), code(kind)]),
   );
   return withKept(['message', 'reason', '`error`', 'what to do'], derived, written, 1);
 };

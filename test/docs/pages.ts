@@ -23,8 +23,10 @@ const anchor = (heading: string) =>
     .replaceAll(' ', '-');
 
 /** The anchors of a page's headings. */
-export const anchorsOf = (page: string) =>
-  [...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading));
+export const anchorsOf = (page: string) => [
+  ...[...read(page).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => anchor(heading)),
+  ...[...read(page).matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id),
+];
 
 /** The targets of a page's links and pictures. */
 export function linksIn(page: string): readonly string[] {

@@ -254,6 +254,14 @@ export const SETTINGS: readonly SettingRoute[] = [
     bad: NOT_BOOLEAN,
   },
   {
+    name: 'errorDocsUrl',
+    env: 'ERROR_DOCS_URL',
+    yaml: 'api.errorDocsUrl',
+    byDefault: undefined,
+    good: [same('https://one.test'), same('https://two.test/errors'), same('https://three.test/a/b.html')],
+    bad: ['https://one.test/?a', /without "\?", "#", a quote or a backslash/],
+  },
+  {
     name: 'publicUrl',
     env: 'PUBLIC_URL',
     yaml: 'api.publicUrl',

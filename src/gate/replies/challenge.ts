@@ -45,6 +45,7 @@ export interface ChallengeOptions {
   readonly dpopAlgorithms: readonly string[];
   /** Whether bodies say more. */
   readonly errorDetail: boolean;
+  readonly errorDocsUrl?: string | undefined;
   /** RFC 9728 §5.1 */
   readonly metadataUrl?: string | undefined;
   /** One field for all schemes: nginx drops a second one. */
@@ -56,6 +57,7 @@ export function createRefusalReplies({
   dpopMode,
   dpopAlgorithms,
   errorDetail,
+  errorDocsUrl,
   metadataUrl,
   joinsChallenges,
 }: ChallengeOptions) {
@@ -63,16 +65,21 @@ export function createRefusalReplies({
   const algs = dpopAlgorithms.join(' ');
 
   /** A field for each accepted scheme (RFC 9110 §11.6.1). The error goes into that of the scheme used. */
-  function challenges({ kind, description, demands }: Refusal, scheme: Scheme | undefined) {
+  function challenges({ kind, reason, description, demands }: Refusal, scheme: Scheme | undefined) {
     // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge then has the demands.
     const isError = kind !== 'unauthorized';
     const used = isError && scheme ? scheme : schemes[0];
+    const error = {
+      error: isError && kind,
+      error_description: description,
+      error_uri: isError && errorDocsUrl && `${errorDocsUrl}#${reason}`,
+    };
 
     const each = schemes.map((accepted) => {
       const parameters = parametersText({
         realm: accepted === schemes[0] ? 'api' : undefined,
         // RFC 6750 §3, RFC 9470 §3
-        ...(accepted === used && { error: isError && kind, error_description: description, ...demands }),
+        ...(accepted === used && { ...error, ...demands }),
         // RFC 9449 §7.1
         algs: accepted === 'DPoP' ? algs : undefined,
         resource_metadata: metadataUrl,

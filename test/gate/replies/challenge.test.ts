@@ -46,6 +46,18 @@ const { refusal: CLAIM } = refuse('claim-missing', { description: 'the claim x i
 
 const ERROR = (error: string, description: string) => `error="${error}", error_description="${description}"`;
 
+test('points to the explanation of the reason, right after the description, where a challenge has an error [RFC 6750 §3]', () => {
+  const settings = settingsWith({ IDP_DPOP_MODE: 'ALLOWED', ERROR_DOCS_URL: 'https://docs.test/errors' });
+  const reply = createRefusalReplies(settings);
+  const challengesOf = (refusal: Refusal) => lines(readReply(reply(refusal, 'DPoP')).headers.slice(0, 4));
+  assert.deepEqual(challengesOf(SCOPE), [
+    'WWW-Authenticate: Bearer realm="api"',
+    `WWW-Authenticate: DPoP ${ERROR('insufficient_scope', 'the token lacks a required scope')}, error_uri="https://docs.test/errors#scope-missing", scope="a b:c"`,
+  ]);
+  assert.ok(challengesOf(EXPIRED)[1]?.endsWith(', error_uri="https://docs.test/errors#expired"'));
+  assert.ok(!challengesOf(NO_TOKEN).join().includes('error_uri'));
+});
+
 for (const [what, refusal, error] of [
   ['a missing token', NO_TOKEN, ''],
   ['a refused token', EXPIRED, ERROR('invalid_token', 'the token has expired')],

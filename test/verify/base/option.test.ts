@@ -75,6 +75,13 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
   fetchKeys: [[{}, 'must be a function']],
   errorDetail: [[1, 'must be true or false']],
+  errorDocsUrl: [
+    'http://a.test',
+    'https://a.test/?b',
+    'https://a.test/#b',
+    'https://a.test/"',
+    'https://a b.test',
+  ].map((url) => [url, 'must be a URL that begins with https://, without "?", "#", a quote or a backslash']),
   log: [[{ level: 'info' }, 'must be a part that jsonLog() makes']],
   metadata: [['https://api.test', 'must be a part that resourceMetadata({ url }) makes']],
   cors: [[{ origins: [] }, 'must be a part that cors({ origins }) makes']],
