@@ -16,11 +16,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 16_600,
-  createGate: 26_350,
-  createService: 37_000,
-  runService: 45_100,
-  server: 46_300,
-  'all of src': 61_050,
+  createGate: 26_300,
+  createService: 37_350,
+  runService: 45_500,
+  server: 46_700,
+  'all of src': 61_450,
 };
 
 const GROWTH = 1.02;

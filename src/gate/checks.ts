@@ -1,17 +1,17 @@
 // What a gate and a service share, made of their options: issuers and keys, the checks of tokens and proofs,
 // the decision, replies, and the observer of requests.
-import { ignoreErrors, type Clock } from '../verify/base/clock.ts';
-import { EVENTS, type Log } from '../verify/base/events.ts';
+import type { Clock } from '../verify/base/clock.ts';
+import type { Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
-import { createOwnStore, createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
+import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createIssuers, haveKeys } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
 import { createDecide, type Decide } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';
 import { createObserver, type Observer } from './observe.ts';
-import type { Cors, GateValues, LogSink, Watched } from './options.ts';
-import { firstOf, type Early, type MatchedRoute } from './record.ts';
+import type { Cors, GateValues } from './options.ts';
+import type { Early, MatchedRoute } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
 
 /** What serves: a gate, or the routes of a service. */
@@ -48,37 +48,40 @@ export interface Checks extends Answers {
 
 export function createChecks(values: GateValues, serving: Serving): Checks {
   const { clock } = serving;
-  const { log = NO_LOG, level: logLevel } = sinkOf(values);
-  const metrics = values.metrics && Part.contentOf(values.metrics);
-  const count = metrics?.count;
-
-  const issuers = createIssuers(values, { clock, log, count });
+  const { log = NO_LOG } = values.log ?? {};
+  const metrics = Part.contentOf(values.metrics);
+  const issuers = createIssuers(values, { clock, log, count: metrics?.count });
   const replayStore = createStore(values, clock, log);
-  const verification = {
-    verifyToken: createTokenVerifier(issuers, clock, values.tokenCacheEntries, count),
-    checkSender: createSenderCheck(values, replayStore, count),
-    expect: createExpect(issuers, { ...values, logLevel }),
-  };
 
+  const verification = createVerification(values, issuers, replayStore, clock);
   const answers = createAnswers(values, serving, verification);
-  const unwatch = metrics?.watch(watchedOf(serving, issuers, replayStore));
+  const unwatch = metrics?.watch({ ...serving, issuers, replayStore });
 
-  function close() {
-    for (const { keys } of issuers) keys.close();
-    replayStore.close?.();
-    answers.observer.summarize();
-    unwatch?.();
-  }
+  return {
+    ...answers,
+    issuers,
+    replayStore,
+    log,
+    fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
+    isReady: () => haveKeys(issuers),
 
-  const fetchKeys = () => issuers.map(({ keys }) => keys.refresh());
-  return { ...answers, issuers, replayStore, log, fetchKeys, isReady: () => haveKeys(issuers), close };
+    close() {
+      for (const { keys } of issuers) keys.close();
+      replayStore.close?.();
+      answers.observer.summarize();
+      unwatch?.();
+    },
+  };
 }
 
-const watchedOf = (
-  { name, routes, ownRoutes }: Serving,
-  issuers: readonly Issuer[],
-  replayStore: ReplayStore,
-): Watched => ({ name, issuers, replayStore, routes: [...ownRoutes, ...routes] });
+const NO_LOG: Log = () => {};
+
+/** In this process, unless an option says where. */
+function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
+  const windowSeconds = values.dpopIatOffsetSeconds + values.dpopIatLeewaySeconds;
+  const onFull = () => log('replay store full', {});
+  return values.replayStore?.(clock, log) ?? createReplayStore(windowSeconds, undefined, onFull);
+}
 
 /** What decides on tokens and proofs, and tells what they were compared with. */
 export interface Verification {
@@ -87,31 +90,42 @@ export interface Verification {
   readonly expect: Expect | undefined;
 }
 
+function createVerification(
+  values: GateValues,
+  issuers: readonly Issuer[],
+  replayStore: ReplayStore,
+  clock: Clock,
+): Verification {
+  const count = Part.contentOf(values.metrics)?.count;
+  return {
+    verifyToken: createTokenVerifier(issuers, clock, values.tokenCacheEntries, count),
+    checkSender: createSenderCheck(values, replayStore, count),
+    expect: createExpect(issuers, values),
+  };
+}
+
 export function createAnswers(values: GateValues, serving: Serving, verification: Verification): Answers {
   const { clock, isService, joinsChallenges = false } = serving;
-  const metadata = values.metadata && Part.contentOf(values.metadata);
-  const cors = createCrossOrigin(values, serving);
   const observer = createObserverOf(values, serving, verification.expect);
+  const cors = createCors(values, serving);
 
-  const early: Early[] = [];
-  if (metadata) early.push(metadata.createEarly({ ...values, log: sinkOf(values).log ?? NO_LOG }));
+  const metadata = Part.contentOf(values.metadata);
+  const challenges = { ...values, ...metadata, joinsChallenges };
+  const replyToReader = metadata?.createEarly({ ...values, log: values.log?.log ?? NO_LOG });
   // Preflights are for the server behind a gate.
-  if (cors !== undefined && isService) early.push(cors.preflight);
-
-  const { metadataUrl, nameScopes } = metadata ?? {};
-  const challenges = { ...values, metadataUrl, nameScopes, joinsChallenges };
+  const replyToPreflight = isService ? cors?.preflight : undefined;
 
   return {
     decide: createDecide({ ...verification, dpopMode: values.dpopMode, clock }),
-    early: firstOf(early),
+    early: (facts) => replyToReader?.(facts) ?? replyToPreflight?.(facts),
     replies: createReplies(challenges, cors ?? SAME_ORIGIN, observer.observe, values.onError),
     observer,
   };
 }
 
-function createCrossOrigin({ cors, dpopMode }: GateValues, { routes }: Serving): Cors | undefined {
+function createCors({ cors, dpopMode }: GateValues, { routes }: Serving): Cors | undefined {
   const methods = [...new Set(routes.map(({ method }) => method))];
-  return cors && Part.contentOf(cors)({ dpopMode, methods });
+  return Part.contentOf(cors)?.({ dpopMode, methods });
 }
 
 /** A gate sees no response, so it neither logs nor measures requests. */
@@ -120,37 +134,8 @@ function createObserverOf(
   { clock, isService }: Serving,
   expect: Expect | undefined,
 ): Observer {
-  const { log, isAccessLogged } = sinkOf(values);
-  const { count, meter } = (values.metrics && Part.contentOf(values.metrics)) ?? {};
-
-  return createObserver({
-    clock,
-    log,
-    isAccessLogged: isAccessLogged && isService,
-    count,
-    meter: isService ? meter : undefined,
-    expect,
-  });
-}
-
-const NO_LOG: Log = () => {};
-
-type Sink = LogSink | { readonly log: undefined; readonly level: undefined; readonly isAccessLogged: false };
-
-/** What a function of the user throws or rejects with is ignored. */
-function sinkOf({ log }: GateValues): Sink {
-  if (Part.is(log)) return Part.contentOf(log);
-  if (log === undefined) return { log, level: undefined, isAccessLogged: false };
-
-  const write: Log = (event, fields) => void ignoreErrors(() => log(EVENTS[event], event, fields));
-  return { log: write, level: 'debug', isAccessLogged: false };
-}
-
-function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
-  const { replayStore, dpopIatOffsetSeconds, dpopIatLeewaySeconds } = values;
-  if (Part.is(replayStore)) return Part.contentOf(replayStore)(clock, log);
-  if (replayStore !== undefined) return createOwnStore(replayStore, clock);
-
-  const windowSeconds = dpopIatOffsetSeconds + dpopIatLeewaySeconds;
-  return createReplayStore(windowSeconds, undefined, () => log('replay store full', {}));
+  const { log, isAccessLogged = false } = values.log ?? {};
+  const { count, meter } = Part.contentOf(values.metrics) ?? {};
+  const ofRequests = isService ? { isAccessLogged, meter } : { isAccessLogged: false, meter: undefined };
+  return createObserver({ clock, log, count, expect, ...ofRequests });
 }

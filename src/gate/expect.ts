@@ -7,11 +7,11 @@ import type { RequestRecord } from './record.ts';
 
 export type Expect = (record: RequestRecord) => Fields;
 
-type ExpectOptions = UriOptions & Readonly<{ logLevel: LogLevel | undefined }>;
+type ExpectOptions = UriOptions & Readonly<{ log: { readonly level: LogLevel } | undefined }>;
 
 /** `undefined` at other levels, where nobody would read it. */
 export function createExpect(issuers: readonly Issuer[], options: ExpectOptions): Expect | undefined {
-  if (options.logLevel !== 'debug') return undefined;
+  if (options.log?.level !== 'debug') return undefined;
 
   return (record) => {
     const { reason } = record;

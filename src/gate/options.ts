@@ -10,10 +10,11 @@ import {
   type Rule,
   type RulesOf,
 } from '../verify/base/option.ts';
-import type { Count, Log, LogLevel } from '../verify/base/events.ts';
+import { ignoreErrors } from '../verify/base/clock.ts';
+import { EVENTS, type Count, type Log, type LogLevel } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import type { DpopMode } from '../verify/credentials.ts';
-import type { ReplayStore } from '../verify/dpop/replay.ts';
+import { createOwnStore, type CreateReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import {
   CHECK_DEFAULTS,
   readIssuers,
@@ -83,6 +84,7 @@ export interface Watched {
   readonly issuers: readonly Issuer[];
   readonly replayStore: ReplayStore;
   readonly routes: readonly MatchedRoute[];
+  readonly ownRoutes: readonly MatchedRoute[];
 }
 
 export interface Metrics {
@@ -110,8 +112,7 @@ interface AnswerValues {
   readonly errorDetail: boolean;
   /** Where the reasons of refusals are explained, each under its own fragment (RFC 6750 §3). */
   readonly errorDocsUrl: string | undefined;
-  /** Made by `jsonLog`, or a function, which gets each line. Default: nothing is logged. */
-  readonly log: LogPart | LogFunction | undefined;
+  readonly log: LogSink | undefined;
   /** Resource metadata, made by `resourceMetadata`. */
   readonly metadata: MetadataPart | undefined;
   /** Which other origins may read responses, made by `cors`. */
@@ -123,7 +124,10 @@ interface AnswerValues {
 }
 
 /** The options of `createGate`. */
-export interface GateOptions extends VerifyOptions, Given<AnswerValues> {}
+export interface GateOptions extends VerifyOptions, Given<Omit<AnswerValues, 'log'>> {
+  /** Made by `jsonLog`, or a function, which gets each line. Default: nothing is logged. */
+  readonly log?: LogPart | LogFunction | undefined;
+}
 
 /** Of a gate, with all defaults. */
 export interface GateValues extends CheckValues, AnswerValues {
@@ -185,8 +189,8 @@ export function readFitting<Values extends GateValues>(
   rules: Readonly<Record<string, Rule>>,
   defaults: object,
 ): Values {
-  const values = readOptions<Values & VerifyOptions>(given, rules, defaults, REQUIRED);
-  const { replayStore, dpopMode, metadata, issuers } = values;
+  const values = readOptions<Values & GateOptions>(given, rules, defaults, REQUIRED);
+  const { replayStore, dpopMode, metadata } = values;
   if (replayStore !== undefined && dpopMode === 'DISABLED') throwProblem('replayStore', NO_PROOFS);
 
   const publicUrl = values.publicUrl?.replace(/\/$/, '');
@@ -194,5 +198,20 @@ export function readFitting<Values extends GateValues>(
   const isFit = url === undefined || isSameOrigin(url, publicUrl);
   if (!isFit) throwProblem('metadata: url', WRONG_RESOURCE);
 
-  return { ...values, publicUrl, issuers: readIssuers(values, issuers) };
+  const issuers = readIssuers(values, values.issuers);
+  return { ...values, publicUrl, issuers, log: sinkOf(values), replayStore: storeOf(values) };
+}
+
+/** What a function of the user throws or rejects with is ignored. */
+function sinkOf({ log }: GateOptions): LogSink | undefined {
+  if (typeof log !== 'function') return Part.contentOf(log);
+
+  const write: Log = (event, fields) => void ignoreErrors(() => log(EVENTS[event], event, fields));
+  return { log: write, level: 'debug', isAccessLogged: false };
+}
+
+function storeOf({ replayStore }: GateOptions): CreateReplayStore | undefined {
+  if (typeof replayStore !== 'function') return Part.contentOf(replayStore);
+
+  return (clock) => createOwnStore(replayStore, clock);
 }

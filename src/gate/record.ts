@@ -47,14 +47,3 @@ export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord 
 
 /** `undefined`: the request needs no reply before access is checked. */
 export type Early = (facts: RequestFacts) => RequestRecord | undefined;
-
-/** The first early reply, if any. */
-export const firstOf =
-  (all: readonly Early[]): Early =>
-  (facts) => {
-    for (const replyTo of all) {
-      const early = replyTo(facts);
-      if (early !== undefined) return early;
-    }
-    return undefined;
-  };

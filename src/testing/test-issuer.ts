@@ -119,9 +119,8 @@ export function createTestIssuer({
   algorithm = 'RS256',
 }: TestIssuerOptions = {}): TestIssuer {
   requireKnown(algorithm);
-  const { privateKey, publicJwk } = keysOf(ALGORITHMS[algorithm].make());
-  const header = { alg: algorithm, typ: 'at+jwt', kid: randomUUID() };
-  const jwk = { ...publicJwk, kid: header.kid, use: 'sig', alg: algorithm };
+  const { privateKey, jwk } = createKeys(algorithm);
+  const header = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid };
   const fetchKeys = async () => ({ keys: [jwk] });
 
   function token(claims?: Members): string {
@@ -149,8 +148,8 @@ function requireKnown(algorithm: string) {
  * @example const key = createProofKey();
  */
 export function createProofKey(): ProofKey {
-  const { privateKey, publicJwk } = keysOf(ALGORITHMS.ES256.make());
-  const { crv, kty, x, y } = publicJwk;
+  const { privateKey, jwk } = createKeys('ES256');
+  const { crv, kty, x, y } = jwk;
   // RFC 7638 §3.2: only the required members, in this order.
   const members = { crv, kty, x, y };
   const thumbprint = hash('sha256', JSON.stringify(members), 'base64url');
@@ -158,9 +157,11 @@ export function createProofKey(): ProofKey {
 }
 
 /** Node 20 hangs if it exports a generated key while the generator is garbage-collected. */
-function keysOf({ publicKey, privateKey }: KeyPair) {
+function createKeys(algorithm: TestAlgorithm) {
+  const { publicKey, privateKey } = ALGORITHMS[algorithm].make();
   const publicJwk = createPublicKey(String(publicKey)).export({ format: 'jwk' });
-  return { privateKey: createPrivateKey(String(privateKey)), publicJwk };
+  const jwk = { ...publicJwk, kid: randomUUID(), use: 'sig', alg: algorithm };
+  return { privateKey: createPrivateKey(String(privateKey)), jwk };
 }
 
 /**

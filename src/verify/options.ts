@@ -81,8 +81,8 @@ export interface CheckValues {
   readonly publicUrl: string | undefined;
   /** Whether to read `X-Forwarded-Proto` and `X-Forwarded-Host` in place of `publicUrl`. Default: `false`. */
   readonly trustProxy: boolean;
-  /** A shared store, made by `redisReplayStore`, or a function that says whether a key is new. */
-  readonly replayStore: ReplayStorePart | IsNewProof | undefined;
+  /** Default: a store of this process. */
+  readonly replayStore: CreateReplayStore | undefined;
   /** How to reach the provider, made by `throughProxy`. */
   readonly connect: ConnectPart | undefined;
   /** For tests: resolves with an issuer's key set within five seconds, in place of asking the provider. */
@@ -90,7 +90,9 @@ export interface CheckValues {
 }
 
 /** Options of the checks of tokens and proofs. Those of an issuer are those of the first. */
-export interface VerifyOptions extends IssuerOptions, Given<CheckValues> {
+export interface VerifyOptions extends IssuerOptions, Given<Omit<CheckValues, 'replayStore'>> {
+  /** A shared store, made by `redisReplayStore`, or a function that says whether a key is new. */
+  readonly replayStore?: ReplayStorePart | IsNewProof | undefined;
   /** Further issuers by name. */
   readonly issuers?: Readonly<Record<string, IssuerOptions>> | undefined;
 }

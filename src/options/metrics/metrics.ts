@@ -135,7 +135,7 @@ export function createCounting(): Counting {
 
   function watch(one: Watched) {
     watched.add(one);
-    foreseeRoutes(one.routes);
+    foreseeRoutes([...one.ownRoutes, ...one.routes]);
     foresee('refusal', REASONS);
     foresee('token', ['remembered', 'verified']);
     foresee('proof', ['new', 'seen', 'full', 'unavailable']);

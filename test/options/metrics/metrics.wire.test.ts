@@ -198,7 +198,7 @@ test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const metrics = createMetrics();
   const issuers = [{ name: 'a', keys }] as unknown as Issuer[];
-  const watched = { name: 'x', issuers, replayStore: createReplayStore(60), routes: [] };
+  const watched = { name: 'x', issuers, replayStore: createReplayStore(60), routes: [], ownRoutes: [] };
   const unwatch = Part.contentOf(metrics).watch(watched);
   const text = metrics.text();
   unwatch();
