@@ -1,2 +1,2 @@
 // The entry point `gatehouse-http/redis`: a replay store that replicas share.
-export { redisReplayStore } from './options/redis.ts';
+export { redisReplayStore } from './options/redis/replay.ts';

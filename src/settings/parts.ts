@@ -10,7 +10,9 @@ import { throwProblem } from './entry.ts';
 import { boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
 import { setting, type Earlier, type ValuesOf } from './table.ts';
 
-const importRedis = () => import('../options/redis.ts');
+const importRedis = () => import('../options/redis/replay.ts');
+
+const importTarget = () => import('../options/redis/target.ts');
 
 const importProxy = () => import('../options/proxy.ts');
 
@@ -31,7 +33,7 @@ export const PART_SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, { rule: LOG_RULES.level }),
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, { rule: LOG_RULES.access }),
   dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', text, {
-    importRule: async () => (await importRedis()).storeUrl,
+    importRule: async () => (await importTarget()).storeUrl,
     misfit: (_, { dpopMode }) => (dpopMode === 'DISABLED' ? NO_PROOFS : undefined),
   }),
   proxy: setting('IDP_PROXY', 'idp.proxy', text, {

@@ -164,7 +164,7 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
   },
   {
     when: 'you import `gatehouse-http/redis`, or set `IDP_DPOP_REPLAY_STORE`',
-    entries: ['redis.ts', 'options/redis.ts'],
+    entries: ['redis.ts', 'options/redis/replay.ts'],
     isPart: true,
   },
   {

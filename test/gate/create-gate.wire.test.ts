@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { authenticated, createGate } from '../../src/gate.ts';
 import { throughProxy } from '../../src/options/proxy.ts';
-import { redisReplayStore } from '../../src/options/redis.ts';
+import { redisReplayStore } from '../../src/options/redis/replay.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { startProvider } from '../idp/provider.ts';
 import { startProxy } from '../idp/proxy.ts';

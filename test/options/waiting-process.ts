@@ -1,5 +1,5 @@
 /* A process with nothing to do but a shared store, at the address in its first argument. */
-import { createSharedReplayStore } from '../../src/options/redis.ts';
+import { createSharedReplayStore } from '../../src/options/redis/replay.ts';
 
 const work = setInterval(() => {}, 1_000);
 

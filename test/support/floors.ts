@@ -51,7 +51,8 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/request/', ['message', 'pipeline', 'responder']],
   ['service/connection/', ['request-stream', 'listener']],
   ['service/', ['options', 'create-service']],
-  ['options/', ['log', 'proxy', 'redis', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
+  ['options/', ['log', 'proxy', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
+  ['options/redis/', ['resp', 'target', 'connection', 'link', 'client', 'replay']],
   ['options/metrics/', ['metrics', 'metrics-listener']],
   [
     'settings/',

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { CORS_RULES } from '../../src/options/cors.ts';
 import { proxyUrl } from '../../src/options/proxy.ts';
-import { storeUrl } from '../../src/options/redis.ts';
+import { storeUrl } from '../../src/options/redis/target.ts';
 import { RESOURCE_RULES } from '../../src/options/resource-metadata.ts';
 import { textWithoutBlanks, type Rule } from '../../src/verify/base/option.ts';
 import { httpsUrl, ISSUER_RULES, publicUrl, VERIFY_RULES } from '../../src/verify/options.ts';

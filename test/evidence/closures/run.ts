@@ -30,7 +30,7 @@ const rows = doors.map(({ name, files, tokens, withOptions, bound, hasOptions })
   over: tokens > bound ? tokens - bound : '',
 }));
 
-/** `redis` is `options/redis.ts`, and `metrics` all of `options/metrics/`. */
+/** `cors` is `options/cors.ts`, and `redis` all of `options/redis/`. */
 const nameOf = (file: string) => file.replace(/^options\/([^/]+?)(?:\/.*|\.ts)$/, '$1');
 
 const listsFiles = process.argv.includes('--files');

@@ -20,7 +20,7 @@ import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createMetrics } from '../../../src/options/metrics/metrics-listener.ts';
 import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
-import { redisReplayStore } from '../../../src/options/redis.ts';
+import { redisReplayStore } from '../../../src/options/redis/replay.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';

@@ -1,12 +1,12 @@
 /* What callers get while the shared store is up, is down, and has many waiting requests. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import type { Response } from '../support/client.ts';
-import type { TestService } from '../support/service.ts';
-import { BOUND, call, outcome, proofFor, startDpop, UNBOUND } from '../verify/dpop/dpop-service.ts';
-import { issue, NOW } from '../verify/token/issuer.ts';
-import { key } from '../verify/sender-fixture.ts';
-import { afterGreeting, startFakeStore, type FakeStore, type Say } from './fake-store.ts';
+import type { Response } from '../../support/client.ts';
+import type { TestService } from '../../support/service.ts';
+import { BOUND, call, outcome, proofFor, startDpop, UNBOUND } from '../../verify/dpop/dpop-service.ts';
+import { issue, NOW } from '../../verify/token/issuer.ts';
+import { key } from '../../verify/sender-fixture.ts';
+import { afterGreeting, startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
 
 const silent = afterGreeting(() => undefined);
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../support/free-port.ts';
-import { named, NO_STORE, startRedis, type Redis } from '../support/redis.ts';
-import { openClient, THUMBPRINT } from './fake-store.ts';
+import { freePort } from '../../support/free-port.ts';
+import { named, NO_STORE, startRedis, type Redis } from '../../support/redis.ts';
+import { openClient, THUMBPRINT } from '../fake-store.ts';
 
 const options = { skip: NO_STORE !== undefined };
 
@@ -140,7 +140,7 @@ test(
 );
 
 test(named('records over TLS in a real store that has a good certificate'), options, async (t) => {
-  const file = (name: string) => fileURLToPath(new URL(`../idp/tls/${name}.pem`, import.meta.url));
+  const file = (name: string) => fileURLToPath(new URL(`../../idp/tls/${name}.pem`, import.meta.url));
   const certificate = ['--tls-cert-file', file('provider'), '--tls-key-file', file('provider-key')];
   const tlsPort = await freePort();
   const tls = ['--tls-port', String(tlsPort), ...certificate, '--tls-auth-clients', 'no'];

@@ -11,8 +11,8 @@ import type { Writable } from 'node:stream';
 import type { TlsOptions } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createSharedReplayStore } from '../../src/options/redis.ts';
-import { TestClock } from '../support/clock.ts';
+import { createSharedReplayStore } from '../../../src/options/redis/replay.ts';
+import { TestClock } from '../../support/clock.ts';
 import {
   afterGreeting,
   deliver,
@@ -22,7 +22,7 @@ import {
   startPair,
   THUMBPRINT,
   type Say,
-} from './fake-store.ts';
+} from '../fake-store.ts';
 
 const GREETING = 1;
 const silent = afterGreeting(() => undefined);
@@ -560,7 +560,7 @@ describe('the connection', () => {
 
   test('keeps no process alive', async (t) => {
     const store = await startFakeStore(t);
-    const program = fileURLToPath(new URL('waiting-process.ts', import.meta.url));
+    const program = fileURLToPath(new URL('../waiting-process.ts', import.meta.url));
     const words = ['--import', 'tsx', program, `redis://127.0.0.1:${store.port}`];
     const { stdout } = await promisify(execFile)(process.execPath, words);
     assert.equal(stdout, 'replay store ready\n');
@@ -585,7 +585,7 @@ describe('the connection', () => {
 });
 
 describe('over TLS', () => {
-  const file = (name: string) => readFileSync(new URL(`../idp/tls/${name}.pem`, import.meta.url));
+  const file = (name: string) => readFileSync(new URL(`../../idp/tls/${name}.pem`, import.meta.url));
   const certificate = (name: string): TlsOptions => ({ cert: file(name), key: file(`${name}-key`) });
 
   async function startTlsPair(t: TestContext, name: string, host: string) {

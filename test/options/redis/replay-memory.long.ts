@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { openClient } from './fake-store.ts';
+import { openClient } from '../fake-store.ts';
 
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

@@ -1,0 +1,134 @@
+// One connection to one server, from its first byte to its end. Trusts the server. Promises: each command is
+// settled once, by its reply or without one; none waits longer than a second for its whole reply.
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Clock } from '../../verify/base/clock.ts';
+import { encode, parseReply, reasonIn, type Reply } from './resp.ts';
+import type { Address } from './target.ts';
+
+export const REPLY_MILLIS = 1_000;
+const MAX_REPLY_LENGTH = 64 * 1024;
+const MAX_WAITING = 10_000;
+
+const CLOSED = 'closed';
+
+/** Gets the reply, or `undefined` if there is none. Returns whether the connection may go on. */
+export type Settle = (reply: Reply | undefined) => boolean;
+
+type Command = Readonly<{ sentAt: number; settle: Settle }>;
+
+export interface Endpoint extends Address {
+  readonly isTls: boolean;
+  /** How long it may take until it is ready. */
+  readonly greetingMillis: number;
+}
+
+export interface Events {
+  /** Over TLS, the certificate is verified. */
+  readonly onOpen: () => void;
+  /** The last event. Every command is settled. */
+  readonly onEnd: (reason: string) => void;
+}
+
+export class Connection {
+  readonly #clock: Clock;
+  readonly #socket: Socket;
+  /** Commands without a reply, oldest first. */
+  readonly #waiting: Command[] = [];
+  /** An incomplete reply. */
+  #received = '';
+  /** Whether replies are timed one by one. */
+  #isReady = false;
+  #reasonOfEnd = CLOSED;
+  #cancelTimer: () => void;
+
+  constructor(endpoint: Endpoint, clock: Clock, { onOpen, onEnd }: Events) {
+    this.#clock = clock;
+    this.#cancelTimer = clock.after(endpoint.greetingMillis, this.#giveUp);
+    this.#socket = connectTo(endpoint, () => {
+      this.#socket.setNoDelay();
+      onOpen();
+    }).setEncoding('latin1');
+
+    this.#socket.unref().on('data', (text: string) => this.#read(text));
+    this.#socket.on('error', ({ code = CLOSED }: NodeJS.ErrnoException) => {
+      this.end(code);
+    });
+    this.#socket.on('close', () => {
+      this.#cancelTimer();
+      for (const { settle } of this.#waiting.splice(0)) settle(undefined);
+      onEnd(this.#reasonOfEnd);
+    });
+  }
+
+  /** From now on, each command has a second. */
+  becomeReady() {
+    this.#isReady = true;
+  }
+
+  /** One write for all commands of a turn. Returns whether there was room. */
+  send(words: readonly string[], settle: Settle): boolean {
+    if (this.#waiting.length === MAX_WAITING) return false;
+
+    if (this.#socket.writableCorked === 0) {
+      this.#socket.cork();
+      setImmediate(() => this.#socket.uncork());
+    }
+    this.#socket.write(encode(words));
+    this.#waiting.push({ sentAt: this.#clock.monotonic(), settle });
+    if (this.#waiting.length === 1) this.#expectReply();
+    return true;
+  }
+
+  /** The first reason counts. */
+  end(reason: string) {
+    if (this.#reasonOfEnd === CLOSED) this.#reasonOfEnd = reason;
+    this.#cancelTimer();
+    this.#socket.destroy();
+  }
+
+  #giveUp = () => this.end('timeout');
+
+  #read(text: string) {
+    this.#received += text;
+    let start = 0;
+    for (;;) {
+      const parsed = parseReply(this.#received, start);
+      if (parsed === 'incomplete') break;
+      if (parsed === 'malformed') return this.end(reasonIn(null));
+      if (parsed.end - start - 2 > MAX_REPLY_LENGTH) return this.end(reasonIn(null));
+
+      start = parsed.end;
+      const mayGoOn = this.#waiting.shift()?.settle(parsed.reply);
+      if (!mayGoOn) return this.end(reasonIn(parsed.reply));
+    }
+
+    this.#received = this.#received.slice(start);
+    if (this.#received.length > MAX_REPLY_LENGTH) return this.end(reasonIn(null));
+    if (start > 0) this.#expectReply();
+  }
+
+  /** Counts from the oldest command: counting from the last reply, a queue could wait for minutes. */
+  #expectReply() {
+    if (!this.#isReady) return;
+
+    this.#cancelTimer();
+    const [oldest] = this.#waiting;
+    if (oldest === undefined) return;
+
+    const millis = oldest.sentAt + REPLY_MILLIS - this.#clock.monotonic();
+    this.#cancelTimer = this.#clock.after(millis, this.#giveUp);
+  }
+}
+
+function connectTo({ host, port, isTls }: Endpoint, opened: () => void) {
+  const options = {
+    host,
+    port,
+    // RFC 6066 §3: no addresses.
+    servername: isIP(host) === 0 ? host : '',
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.
+    rejectUnauthorized: true,
+  };
+  return isTls ? connectTls(options, opened) : connect(options, opened);
+}

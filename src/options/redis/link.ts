@@ -1,0 +1,131 @@
+// A connection to one server that is opened again whenever it is lost. Promises: no command before the server
+// has let this client in, and is what it should be.
+import type { Clock } from '../../verify/base/clock.ts';
+import { Connection, type Settle } from './connection.ts';
+import { isError, type Reply } from './resp.ts';
+import type { Address, Target } from './target.ts';
+
+export const GREETING_MILLIS = 2_000;
+const MIN_PAUSE_MILLIS = 50;
+const MAX_PAUSE_MILLIS = 2_000;
+
+/** `-NOPERM` for PING still proves that authentication succeeded. */
+const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
+
+/** Tells where the server is now, or why that is not known. Never twice. */
+export type Locate = (found: (address: Address | undefined, reason: string) => void) => void;
+
+/** What happens to a connection. */
+export interface Watcher {
+  readonly onReady: () => void;
+  /** Also after each failed attempt. */
+  readonly onLost: (reason: string) => void;
+}
+
+type Access = Pick<Target, 'isTls' | 'credentials' | 'database'>;
+
+/** What a server must reply, beside the usual greeting. */
+export interface Demand {
+  readonly words: readonly string[];
+  readonly isMet: (reply: Reply | undefined) => boolean;
+  /** The reason if it is not. */
+  readonly otherwise: string;
+}
+
+export class Link {
+  readonly #access: Access;
+  readonly #locate: Locate;
+  readonly #clock: Clock;
+  readonly #watcher: Watcher;
+  readonly #demand: Demand | undefined;
+  #state: 'lost' | 'ready' | 'closed' = 'lost';
+  #connection: Connection | undefined;
+  #pauseMillis = MIN_PAUSE_MILLIS;
+  #cancelPause = () => {};
+
+  constructor(access: Access, locate: Locate, clock: Clock, watcher: Watcher, demand?: Demand) {
+    this.#access = access;
+    this.#locate = locate;
+    this.#clock = clock;
+    this.#watcher = watcher;
+    this.#demand = demand;
+    this.#open();
+  }
+
+  get isReady() {
+    return this.#state === 'ready';
+  }
+
+  /** Returns whether it is sent; otherwise `settle` is not called. */
+  send(words: readonly string[], settle: Settle): boolean {
+    return this.isReady && this.#connection?.send(words, this.#heed(settle)) === true;
+  }
+
+  close() {
+    this.#state = 'closed';
+    this.#cancelPause();
+    this.#connection?.end('closed');
+  }
+
+  /** Only the reply to a command, not a greeting, shows that the server does its work. */
+  #heed(settle: Settle): Settle {
+    return (reply) => {
+      const mayGoOn = settle(reply);
+      const isAnswer = mayGoOn && reply !== undefined && !isError(reply);
+      if (isAnswer) this.#pauseMillis = MIN_PAUSE_MILLIS;
+      return mayGoOn;
+    };
+  }
+
+  #open = () => {
+    this.#locate((address, reason) => {
+      if (this.#state === 'closed') return;
+      if (address === undefined) return this.#lose(reason);
+
+      const endpoint = { ...address, isTls: this.#access.isTls, greetingMillis: GREETING_MILLIS };
+      const connection = new Connection(endpoint, this.#clock, {
+        onOpen: () => this.#greet(connection),
+        onEnd: (why) => this.#lose(why),
+      });
+      this.#connection = connection;
+    });
+  };
+
+  #greet(connection: Connection) {
+    const { credentials, database } = this.#access;
+    if (credentials.length > 0) connection.send(['AUTH', ...credentials], isOk);
+    if (database !== '') connection.send(['SELECT', database], isOk);
+    if (this.#demand !== undefined) this.#check(connection, this.#demand);
+
+    connection.send(['PING'], (reply) => {
+      if (typeof reply !== 'string' || !GREETING.test(reply)) return false;
+
+      connection.becomeReady();
+      this.#state = 'ready';
+      this.#watcher.onReady();
+      return true;
+    });
+  }
+
+  #check(connection: Connection, { words, isMet, otherwise }: Demand) {
+    connection.send(words, (reply) => {
+      if (isMet(reply)) return true;
+
+      if (!isError(reply)) connection.end(otherwise);
+      return false;
+    });
+  }
+
+  #lose(reason: string) {
+    if (this.#state === 'closed') return;
+
+    this.#state = 'lost';
+    // Jitter: replicas must not reconnect together.
+    const millis = this.#pauseMillis * (0.5 + Math.random() / 2);
+    this.#cancelPause = this.#clock.after(millis, this.#open);
+    this.#pauseMillis = Math.min(MAX_PAUSE_MILLIS, this.#pauseMillis * 2);
+    this.#watcher.onLost(reason);
+  }
+}
+
+const isOk = (reply: Reply | undefined) => reply === '+OK';
