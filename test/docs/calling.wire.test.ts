@@ -1,0 +1,107 @@
+/* The programs of docs/calling-the-api.md get through, and repeat a request when the API wants a nonce. */
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test, type TestContext } from 'node:test';
+import { startProvider, type Provider } from '../idp/provider.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { samplesUnder } from './pages.ts';
+
+const PAGE = 'docs/calling-the-api.md';
+const NONCE_SECRET = 'n'.repeat(32);
+
+const isThere = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
+
+const hasPython = isThere('python3', '-c', 'import cryptography');
+const hasOpenSsl = isThere('openssl', 'pkeyutl', '-help') && isThere('curl', '--version');
+
+/** RFC 7638 §3 */
+function thumbprintOf({ crv, kty, x, y }: Record<string, string>): string {
+  const members = y === undefined ? { crv, kty, x } : { crv, kty, x, y };
+  return createHash('sha256').update(JSON.stringify(members)).digest('base64url');
+}
+
+describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
+  let provider: Provider;
+  let service: TestService;
+
+  before(async () => {
+    provider = await startProvider();
+    const environment = { IDP_DPOP_MODE: 'REQUIRED', IDP_DPOP_NONCE_SECRET: NONCE_SECRET };
+    service = await startService({ provider, environment });
+  });
+
+  after(() => Promise.all([service.stop(), provider.stop()]));
+
+  const tokenFor = (jwk: Record<string, string>) => provider.issue({ cnf: { jkt: thumbprintOf(jwk) } });
+  const url = () => `http://127.0.0.1:${service.port}/api/private?page=2`;
+
+  function folderWith(t: TestContext, name: string, text: string): string {
+    const folder = mkdtempSync(join(tmpdir(), 'gatehouse-client-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, name), text);
+    return folder;
+  }
+
+  /** Runs a program that prints its public key, reads a token, and prints the response. */
+  async function runWithKey(folder: string, command: string, words: readonly string[]): Promise<string> {
+    const child = spawn(command, words, { cwd: folder, stdio: ['pipe', 'pipe', 'inherit'] });
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      const hadKey = printed.includes('\n');
+      printed += text;
+      if (hadKey || !printed.includes('\n')) return;
+      child.stdin.end(`${tokenFor(JSON.parse(printed.split('\n')[0] ?? ''))}\n`);
+    });
+    await once(child, 'close');
+    return printed.slice(printed.indexOf('\n') + 1);
+  }
+
+  test('in JavaScript gets its response, twice, after one nonce [RFC 9449 §8.2]', async (t) => {
+    const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
+    const folder = folderWith(t, 'client.mjs', sample);
+    const { call, keys } = await import(join(folder, 'client.mjs'));
+    const token = tokenFor((await crypto.subtle.exportKey('jwk', keys.publicKey)) as Record<string, string>);
+    const refused = service.logs.filter(({ message }) => message === 'request refused').length;
+    for (const _ of [1, 2]) assert.equal((await call('GET', url(), token)).status, 200);
+    const since = service.logs.filter(({ message }) => message === 'request refused').slice(refused);
+    assert.deepEqual(
+      since.map(({ reason }) => reason),
+      ['proof-nonce'],
+    );
+  });
+
+  test(
+    'in Python gets its response, twice [RFC 9449 §8.2]',
+    { skip: hasPython ? false : 'no python3 with cryptography' },
+    async (t) => {
+      const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
+      const last = [
+        'print(json.dumps(jwk), flush=True)',
+        'token = input()',
+        `for _ in range(2): print(call("GET", ${JSON.stringify(url())}, token).status)`,
+      ];
+      const folder = folderWith(t, 'client.py', `${sample}\n${last.join('\n')}\n`);
+      assert.equal(await runWithKey(folder, 'python3', ['client.py']), '200\n200\n');
+    },
+  );
+
+  test(
+    'in the shell gets its response [RFC 9449 §8.2]',
+    { skip: hasOpenSsl ? false : 'no openssl or curl' },
+    async (t) => {
+      const [sample = ''] = samplesUnder(PAGE, 'Shell', 'sh');
+      const last = [
+        `printf '{"kty":"OKP","crv":"Ed25519","x":"%s"}\\n' "$x"`,
+        'read -r token',
+        `call GET ${JSON.stringify(url())} "$token" | head -1`,
+      ];
+      const folder = folderWith(t, 'client.sh', `${sample}\n${last.join('\n')}\n`);
+      assert.match(await runWithKey(folder, 'sh', ['client.sh']), /^HTTP\/1\.1 200 /);
+    },
+  );
+});
