@@ -30,8 +30,8 @@ const rows = doors.map(({ name, files, tokens, withOptions, bound, hasOptions })
   over: tokens > bound ? tokens - bound : '',
 }));
 
-/** `cors` is `options/cors.ts`, and `redis` all of `options/redis/`. */
-const nameOf = (file: string) => file.replace(/^options\/([^/]+?)(?:\/.*|\.ts)$/, '$1');
+/** `cors` is `options/cors.ts`, `redis` all of `options/redis/`, and `yaml` the reader of a file that may be there. */
+const nameOf = (file: string) => file.replace(/^(?:options|settings)\/([^/]+?)(?:\/.*|\.ts)$/, '$1');
 
 const listsFiles = process.argv.includes('--files');
 const named = process.argv.slice(2).filter((word) => !word.startsWith('--'));
