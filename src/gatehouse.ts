@@ -23,6 +23,7 @@ export {
 } from './service/routes/route.ts';
 export { json, query, type BodyInput, type BodyOptions, type QueryInput } from './service/routes/inputs.ts';
 export { bytes } from './service/fetch/bytes.ts';
+export { mount, type FetchHandler, type MountContext } from './service/fetch/mount.ts';
 export { reply, created, noContent, fail, type Headers } from './service/routes/handler-reply.ts';
 export type { HandlerReply } from './service/routes/handler-result.ts';
 export type { Field } from './gate/replies/reply.ts';

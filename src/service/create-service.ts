@@ -8,6 +8,7 @@ import { Part } from '../verify/base/part.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
 import { createListener, listen } from './connection/listener.ts';
+import { describeRoutes, isMount, mountProblems, withMounts } from './fetch/mounts.ts';
 import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
 import { createPipeline, type Readers } from './request/pipeline.ts';
 import { createResponder, type Responder } from './request/responder.ts';
@@ -71,7 +72,11 @@ export function createRouteReaders(
   ownRoutes: readonly Route[],
   early: Early,
 ): Readers {
-  const matchPath = createRouter(routes, rules, ownRoutes);
+  const matchPath = createRouter(
+    routes.filter((route) => !isMount(route)),
+    rules,
+    ownRoutes,
+  );
   return { readFacts, early, matchRoute: ({ path }) => matchPath(path) };
 }
 
@@ -89,7 +94,7 @@ export interface ComposedService extends Checks {
 export function composeService(served: Routes, values: ServiceValues, kind: Kind): ComposedService {
   const phase: Phase = { isStopping: false };
   const ownRoutes = createProbes(phase, () => checks.isReady());
-  const { routes } = served;
+  const routes = describeRoutes(served.routes);
   const checks = createChecks(values, {
     ...kind,
     routes,
@@ -97,7 +102,8 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     isService: true,
     joinsChallenges: kind.isPolicy,
   });
-  const readers = kind.createReaders(served, ownRoutes, checks.early);
+  const readersOfRoutes = kind.createReaders(served, ownRoutes, checks.early);
+  const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, values);
   const pipeline = createPipeline(readers, checks.decide, { ...checks, ...values, clock: kind.clock });
   Part.use(values);
 
@@ -189,7 +195,13 @@ function metadataPathsOf({ metadata }: ServiceValues): readonly string[] {
 }
 
 /** What prevents startup. A proxy may ask about probes of the server behind it. */
-export function problemsOf(routes: Routes, { isPolicy }: Kind, paths: readonly string[] = []): string[] {
+export function problemsOf(served: Routes, { isPolicy }: Kind, paths: readonly string[] = []): string[] {
   const probes = isPolicy ? [] : [HEALTH_PATH, READINESS_PATH];
-  return routesProblems(routes, [...new Set([...probes, ...paths])], isPolicy);
+  const ownPaths = [...new Set([...probes, ...paths])];
+  const { routes: all }: Routes = Object(served);
+  if (!Array.isArray(all)) return routesProblems(served, ownPaths, isPolicy);
+
+  const routes = all.filter((route) => !isMount(route));
+  const ofRoutes = routesProblems({ ...served, routes }, ownPaths, isPolicy);
+  return [...ofRoutes, ...mountProblems(all.filter(isMount), ownPaths, isPolicy)];
 }

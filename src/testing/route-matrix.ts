@@ -2,6 +2,7 @@
 import { STATUSES } from '../gate/replies/challenge.ts';
 import { authenticated, checkAccess, type Access } from '../gate/rules/access.ts';
 import type { Guard } from '../gate/rules/guards.ts';
+import { isBelow, isMount } from '../service/fetch/mounts.ts';
 import { createRouter } from '../service/routes/router.ts';
 import { upstream, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
@@ -42,11 +43,14 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const url = await service.listen();
 
   const asked = routes.map(async (route) => {
-    const path = route.pattern.replace(/\{\w+\}/g, 'x');
+    const path = route.pattern.replace(/\{\w+\}/g, 'x').replace(/\/\*\*$/, '') || '/';
+    const isMounted = routes.some((one) => isMount(one) && isBelow(one, path));
     const inForce = [...(matchPath(path)?.demands ?? []), route.access];
 
     const { ask, mismatches } = createAsk(route, url + path);
     await askForCredentials(ask, inForce, issuer);
+    // Rules are checked before the method. Below a mount, every other method is its own.
+    if (!isMounted) await ask('another method', inForce.length > 1 ? 401 : 405, {}, 'OPTIONS');
     await askForScopes(ask, inForce, { ...issuer, ...gate });
     return mismatches;
   });
@@ -58,6 +62,9 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   }
 }
 
+/** No route has `OPTIONS`. */
+const methodOf = (route: Route) => (isMount(route) ? 'OPTIONS' : route.method);
+
 const withoutHandler = (route: Route): Route => withHandler(route, () => ({}));
 
 type InForce = readonly Access<unknown>[];
@@ -67,7 +74,7 @@ type Ask = ReturnType<typeof createAsk>['ask'];
 function createAsk(route: Route, url: string) {
   const mismatches: string[] = [];
 
-  async function ask(what: string, status: number, headers = {}, method: string = route.method) {
+  async function ask(what: string, status: number, headers = {}, method = methodOf(route)) {
     // Otherwise `stop` would wait for the connection.
     const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
     await response.arrayBuffer();
@@ -86,8 +93,6 @@ async function askForCredentials(ask: Ask, inForce: InForce, { bearer }: TestIss
   await ask('no credentials', credentials.includes('required') ? 401 : 200);
   await ask('an expired token', refused, bearer({ exp: 1 }));
   await ask('another scheme', refused, { authorization: 'Basic eA==' });
-  // Rules are checked before the method.
-  await ask('another method', inForce.length > 1 ? 401 : 405, {}, 'OPTIONS');
 }
 
 const scopesOf = ({ refused }: Guard) => refused.refusal.scopes ?? [];

@@ -39,6 +39,7 @@ const NAMES = [
   'get',
   'json',
   'loadSettings',
+  'mount',
   'needs',
   'noContent',
   'open',

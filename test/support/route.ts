@@ -1,6 +1,7 @@
 /* Runs a route alone, for tests of access and handlers without a service. */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
+import { exchangeOf } from './exchange.ts';
 import { HandlerRequest } from '../../src/service/routes/handler-request.ts';
 import { checkAccess } from '../../src/gate/rules/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
@@ -17,7 +18,7 @@ export function runRoute(
   nowMillis = 0,
 ): unknown {
   const request = new IncomingMessage(new Socket());
-  const exchange = { request, response: new ServerResponse(request), controller: new AbortController() };
+  const { exchange } = exchangeOf(request, new ServerResponse(request));
   const refused = checkAccess([route.access], caller, true);
   if (refused !== undefined) throw refused;
   const admitted = route.access.admit(caller);

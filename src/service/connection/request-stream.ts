@@ -10,7 +10,16 @@ export class RequestStream extends IncomingMessage {
   #unread: ByteBuffer | undefined;
 
   override resume(): this {
-    return isOver(this) && this.listenerCount('data') === 0 ? this : super.resume();
+    if (isOver(this) && this.listenerCount('data') === 0) return this;
+
+    // Its reader would wait for more.
+    this.#release();
+    return super.resume();
+  }
+
+  #release() {
+    if (this.#unread !== undefined) super.push(this.#unread.release());
+    this.#unread = undefined;
   }
 
   /** Joins the chunks of an unread body. */
@@ -20,8 +29,7 @@ export class RequestStream extends IncomingMessage {
       return this.#unread.add(piece) < this.readableHighWaterMark;
     }
 
-    if (this.#unread !== undefined) super.push(this.#unread.release());
-    this.#unread = undefined;
+    this.#release();
     return super.push(piece);
   }
 }

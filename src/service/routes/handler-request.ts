@@ -2,10 +2,10 @@
 // forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../gate/traceparent.ts';
+import type { BodySource } from './body.ts';
 import type { Authorize, AuthorizeRequest } from '../fetch/authorize.ts';
 
-export interface ExchangeParts {
-  readonly request: IncomingMessage;
+export interface ExchangeParts extends BodySource {
   readonly controller: AbortController;
 }
 
@@ -47,6 +47,11 @@ export class HandlerRequest<Admitted = unknown> {
     this.nowMillis = nowMillis;
     this.caller = caller;
     this.body = inputs.body;
+  }
+
+  /** For a mount, which reads the body as it comes. */
+  static exchangeOf(request: HandlerRequest) {
+    return request.#exchange;
   }
 
   get query(): unknown {

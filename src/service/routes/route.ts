@@ -38,13 +38,27 @@ export interface Handler {
   (request: HandlerRequest<Caller | undefined>): unknown;
 }
 
+/** What a mount needs of the options. */
+export interface MountOptions {
+  readonly publicUrl: string | undefined;
+  readonly trustProxy: boolean;
+  readonly bodyLimitBytes: number;
+}
+
+/** What a mount has beside a route, whose method is `*`. */
+export interface Mounted {
+  readonly segments: readonly string[];
+  readonly bind: (options: MountOptions) => Handler;
+}
+
 interface RouteParts {
-  readonly method: Method;
+  readonly method: string;
   readonly pattern: string;
   readonly access: Access<Caller | undefined>;
   readonly query: QueryInput<unknown> | undefined;
   readonly body: BodyInput<unknown> | undefined;
   readonly handler: Handler;
+  readonly mounted?: Mounted | undefined;
 }
 
 class MadeRoute implements RouteParts {
@@ -55,14 +69,16 @@ class MadeRoute implements RouteParts {
   readonly query;
   readonly body;
   readonly handler;
+  readonly mounted;
 
-  constructor({ method, pattern, access, query, body, handler }: RouteParts) {
+  constructor({ method, pattern, access, query, body, handler, mounted }: RouteParts) {
     this.method = method;
     this.pattern = pattern;
     this.access = access;
     this.query = query;
     this.body = body;
     this.handler = handler;
+    this.mounted = mounted;
     Object.freeze(this);
   }
 
@@ -73,7 +89,7 @@ class MadeRoute implements RouteParts {
 
 hideConstructor(MadeRoute);
 
-/** Made by `get`, `post`, `put`, `patch` or `del`. */
+/** Made by `get`, `post`, `put`, `patch`, `del` or `mount`. */
 export interface Route extends MadeRoute {}
 
 /** In JavaScript, a route may be anything. */
@@ -81,7 +97,29 @@ export const isRoute = MadeRoute.is;
 
 /** The same route with another handler, and without inputs. */
 export const withHandler = (route: Route, handler: Handler): Route =>
-  new MadeRoute({ ...route, query: undefined, body: undefined, handler });
+  new MadeRoute({
+    ...route,
+    query: undefined,
+    body: undefined,
+    handler,
+    mounted: route.mounted && { ...route.mounted, bind: () => handler },
+  });
+
+/** A route for `mount`. Trusts that its parts are checked. */
+export const mountedRoute = (prefix: string, access: RouteParts['access'], mounted: Mounted): Route =>
+  new MadeRoute({
+    method: '*',
+    pattern: `${prefix === '/' ? '' : prefix}/**`,
+    access,
+    query: undefined,
+    body: undefined,
+    handler: () => {},
+    mounted: Object.freeze(mounted),
+  });
+
+/** What a mount is to one method. */
+export const routeOf = (mount: Route, method: string, options: MountOptions): Route =>
+  new MadeRoute({ ...mount, method, handler: mount.mounted?.bind(options) ?? mount.handler });
 
 class MadeRule {
   readonly #isGenuine = true;
@@ -118,7 +156,7 @@ export function routeProblems(route: unknown, isPolicy: boolean) {
 
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
-function requireAccess(owner: string, access: unknown) {
+export function requireAccess(owner: string, access: unknown) {
   if (!isAccess(access)) throw new TypeError(`${owner}: needs an access, such as authenticated or needs()`);
 }
 

@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
+import { exchangeOf } from '../../support/exchange.ts';
 import { HandlerRequest } from '../../../src/service/routes/handler-request.ts';
 
 const request = {
@@ -12,7 +13,7 @@ const request = {
 const noAuthorize = () => assert.fail();
 
 const requestWith = (inputs?: { query?: unknown }) =>
-  new HandlerRequest({ request, controller: new AbortController() }, '/a', {}, 0, undefined, noAuthorize, inputs);
+  new HandlerRequest(exchangeOf(request, {}).exchange, '/a', {}, 0, undefined, noAuthorize, inputs);
 
 test('computes the query and the header fields of a request once, on the first read', () => {
   const asked = requestWith();

@@ -39,9 +39,9 @@ export const allThatAHandlerIsTold = is<
 
 declare const shownOfRoutes: keyof Route;
 
-export const allThatARowShows = is<'method' | 'pattern' | 'access' | 'query' | 'body' | 'handler'>()(
-  shownOfRoutes,
-);
+export const allThatARowShows = is<
+  'method' | 'pattern' | 'access' | 'query' | 'body' | 'handler' | 'mounted'
+>()(shownOfRoutes);
 
 const both = needs(scope('read'), claimEquals('org', 'a1'));
 

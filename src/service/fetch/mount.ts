@@ -1,0 +1,169 @@
+// A prefix for a Fetch handler, such as the router of another library. Promises: its request has neither token
+// nor proof; its body is counted as it is read. Does not check what the handler makes of the path.
+import type { IncomingMessage } from 'node:http';
+import { andThen } from '../../verify/base/clock.ts';
+import { isJsonObject } from '../../verify/base/encoding.ts';
+import { UsageError } from '../../verify/base/events.ts';
+import { refuse, Refused } from '../../verify/base/refusal.ts';
+import type { Caller } from '../../verify/caller.ts';
+import { readHost } from '../../verify/request/fields.ts';
+import { requestUri } from '../../verify/request/uri.ts';
+import { pairsOf } from '../../gate/replies/reply.ts';
+import type { Access } from '../../gate/rules/access.ts';
+import { CLIENT_GONE, type BodySource } from '../routes/body.ts';
+import { HandlerRequest } from '../routes/handler-request.ts';
+import { parsePrefix } from '../routes/pattern.ts';
+import { mountedRoute, requireAccess, type MountOptions, type Route } from '../routes/route.ts';
+import { isResponse } from './response.ts';
+
+const MAX_LIMIT_BYTES = 1024 ** 3;
+
+const NO_RESPONSE = 'the handler of a mount must return a Response';
+
+/** What the handler of a mount receives beside the `Request`. */
+export interface MountContext<Admitted> extends Pick<
+  HandlerRequest<Admitted>,
+  'caller' | 'signal' | 'traceparent' | 'nowMillis' | 'authorize'
+> {}
+
+/** What the handler of a mount is. */
+export interface FetchHandler<Admitted> {
+  (request: Request, context: MountContext<Admitted>): Response | PromiseLike<Response>;
+}
+
+/**
+ * Gives a prefix to a Fetch handler: every method but CONNECT and TRACE, at the prefix and below it, unless a
+ * route matches. A body is at most `limitBytes` long, which is `BODY_LIMIT_BYTES` by default and at most 1 GiB.
+ * Throws a `TypeError` for anything but a prefix, an access, a handler and these options.
+ *
+ * @example mount('/graphql', needs(scope('read:orders')), (request, { caller }) => yoga.fetch(request, { caller }))
+ */
+export function mount<Admitted extends Caller | undefined>(
+  prefix: string,
+  access: Access<Admitted>,
+  handler: FetchHandler<Admitted>,
+  options: { readonly limitBytes?: number } = {},
+): Route {
+  const owner = `mount ${prefix}`;
+  const { limitBytes, ...others } = options;
+  requireAccess(owner, access);
+  requireRest(owner, handler, limitBytes, others);
+  const segments = parsePrefix(owner, prefix);
+
+  const bind = (values: MountOptions) => (request: HandlerRequest<Caller | undefined>) => {
+    const source = HandlerRequest.exchangeOf(request);
+    const fetchRequest = requestFrom(source, values, limitBytes ?? values.bodyLimitBytes);
+    const result: unknown = Reflect.apply(handler, undefined, [fetchRequest, request]);
+    return andThen(result, requireResponse);
+  };
+
+  return mountedRoute(prefix, access, { segments, bind });
+}
+
+function requireRest(owner: string, handler: unknown, limitBytes = 1, others: object) {
+  if (typeof handler !== 'function') {
+    throw new TypeError(`${owner}: needs a handler, such as (request) => app.fetch(request)`);
+  }
+  if (Object.keys(others).length > 0) throw new TypeError(`${owner}: has no other option than limitBytes`);
+  if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
+    throw new TypeError(`${owner}: limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
+  }
+}
+
+function requireResponse(result: unknown) {
+  if (isJsonObject(result) && isResponse(result)) return result;
+  throw new UsageError(NO_RESPONSE);
+}
+
+const HIDDEN = ['authorization', 'dpop'];
+
+function requestFrom(source: BodySource, options: MountOptions, limitBytes: number) {
+  const { request } = source;
+  const { method = '', url = '', rawHeaders } = request;
+  const body = bodyOf(source, limitBytes);
+  const headers = pairsOf(rawHeaders).filter(([name]) => !HIDDEN.includes(name.toLowerCase()));
+  return new Request(originOf(request, options) + url, { method, headers, body, duplex: 'half' });
+}
+
+/** A path prefix of the public URL is not of the path that the service sees. */
+function originOf({ rawHeaders, httpVersion }: IncomingMessage, { publicUrl, trustProxy }: MountOptions) {
+  if (publicUrl !== undefined) return new URL(publicUrl).origin;
+
+  const host = readHost(rawHeaders, httpVersion);
+  if (host instanceof Refused) throw host;
+
+  const facts = { method: '', host, path: '', rawHeaders };
+  const origin = requestUri(facts, { publicUrl, trustProxy });
+  if (typeof origin === 'string') return origin;
+  // A URL has a host.
+  throw origin ?? refuse('host-refused');
+}
+
+function bodyOf(source: BodySource, limitBytes: number) {
+  const { method = '', headers } = source.request;
+  const length = Number(headers['content-length'] ?? 0);
+  // RFC 9110 §15.5.14
+  if (length > limitBytes) throw refuse('body-too-large');
+
+  // RFC 9112 §6.3: either field announces a body.
+  const hasBody = length > 0 || headers['transfer-encoding'] !== undefined;
+  // Fetch allows no body here.
+  const mayHave = hasBody && method !== 'GET' && method !== 'HEAD';
+  return mayHave ? streamOf(source, limitBytes) : null;
+}
+
+/** Reads nothing before its reader does. */
+function streamOf(source: BodySource, limitBytes: number) {
+  const { request, response } = source;
+  let bytesLeft = limitBytes;
+  let isOver = false;
+
+  function begin(controller: ReadableStreamDefaultController<Uint8Array>) {
+    function end(error?: unknown) {
+      if (isOver) return;
+
+      isOver = true;
+      if (error === undefined) controller.close();
+      else controller.error(error);
+    }
+
+    const stop = () => {
+      // A client that closes its side mid-body has left.
+      const refused = request.socket.readable ? source.bodyRefusal : undefined;
+      end(refused ?? CLIENT_GONE);
+    };
+
+    function take(chunk: Buffer) {
+      request.pause();
+      bytesLeft -= chunk.length;
+      if (bytesLeft < 0) end(refuse('body-too-large'));
+      // Node's buffers share their memory.
+      else if (!isOver) controller.enqueue(new Uint8Array(chunk));
+    }
+
+    if (request.destroyed || source.bodyRefusal !== undefined) return stop();
+
+    const { expect } = request.headers;
+    // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
+    const isAwaited = expect !== undefined && request.httpVersion !== '1.0' && !response.headersSent;
+    if (isAwaited) response.writeContinue();
+    request
+      .on('data', take)
+      .on('end', () => end())
+      .on('close', stop);
+    source.onBodyRefused(stop);
+  }
+
+  let isBegun = false;
+  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    if (isBegun) request.resume();
+    else begin(controller);
+    isBegun = true;
+  };
+
+  const cancel = () => {
+    isOver = true;
+  };
+
+  return new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 });
+}

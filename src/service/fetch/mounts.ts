@@ -1,0 +1,89 @@
+// Finds the mount for a request that no route matches. Promises: the longest prefix counts; there is no 405 at
+// or below it; the service keeps its own paths.
+import { pathSegments } from '../../verify/request/path.ts';
+import type { MatchedRoute } from '../../gate/record.ts';
+import type { Readers } from '../request/pipeline.ts';
+import { isRoute, routeOf, type MountOptions, type Route } from '../routes/route.ts';
+
+/** A `Request` cannot have them. */
+const OTHER_METHODS = ['CONNECT', 'TRACE'];
+
+/** For metrics and preflights. */
+const USUAL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+const segmentsOf = ({ mounted }: Route) => mounted?.segments ?? [];
+
+/** In JavaScript, a route may be anything. */
+export const isMount = (route: unknown) => isRoute(route) && route.mounted !== undefined;
+
+export function isBelow(mount: Route, path: string) {
+  const texts = pathSegments(path);
+  return texts !== undefined && segmentsOf(mount).every((text, at) => texts[at] === text);
+}
+
+/** A mount as a route for each of the usual methods. */
+export const describeRoutes = (routes: readonly Route[]): readonly MatchedRoute[] =>
+  routes.flatMap((route) =>
+    isMount(route) ? USUAL_METHODS.map((method) => ({ method, pattern: route.pattern })) : route,
+  );
+
+export function withMounts(
+  readers: Readers,
+  mounts: readonly Route[],
+  ownRoutes: readonly Route[],
+  options: MountOptions,
+): Readers {
+  if (mounts.length === 0) return readers;
+
+  const longestFirst = [...mounts].sort((one, other) => segmentsOf(other).length - segmentsOf(one).length);
+  const made = new Map<Route, Map<string, Route>>(mounts.map((mount) => [mount, new Map()]));
+
+  /** Methods are those that Node's parser knows. */
+  function routeFor(mount: Route, method: string) {
+    const known = made.get(mount)?.get(method);
+    if (known !== undefined) return known;
+
+    const route = routeOf(mount, method, options);
+    made.get(mount)?.set(method, route);
+    return route;
+  }
+
+  const matchRoute: Readers['matchRoute'] = (facts) => {
+    const { method, path } = facts;
+    const matched = readers.matchRoute(facts);
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    const isTaken = matched?.matches.some(
+      ({ route }) => route.method === wanted || ownRoutes.includes(route),
+    );
+    if (matched === undefined || isTaken) return matched;
+
+    const mount = longestFirst.find((one) => isBelow(one, path));
+    if (mount === undefined) return matched;
+
+    const { demands } = matched;
+    // A URL would read these as another path.
+    if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { demands, matches: [] };
+
+    const route = routeFor(mount, wanted);
+    return { demands, matches: [{ route, parameters: {}, demands: [...demands, route.access] }] };
+  };
+
+  return { ...readers, matchRoute };
+}
+
+const POLICY = 'belongs to a service; a proxy passes requests to the server behind it';
+const TWICE = 'has the prefix of another mount; join their handlers';
+const OWN = 'is a path that the service serves itself; choose another prefix';
+
+/** What prevents startup. */
+export function mountProblems(mounts: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
+  const keys = mounts.map((mount) => JSON.stringify(segmentsOf(mount)));
+  const own = ownPaths.map((path) => JSON.stringify(pathSegments(path)));
+
+  return keys.flatMap((key, index) => {
+    const problems = isPolicy ? [POLICY] : [];
+    if (own.includes(key)) problems.push(OWN);
+    if (keys.indexOf(key) < index) problems.push(TWICE);
+    return problems.map((problem) => `mount ${mounts[index]?.pattern}: ${problem}`);
+  });
+}

@@ -1,0 +1,589 @@
+/* A prefix for a Fetch handler: which requests reach it, what it receives, how its body is read, and what it
+   may return (docs/your-own-api.md). */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { cors } from '../../../src/cors.ts';
+import { createMetrics } from '../../../src/metrics.ts';
+import { resourceMetadata } from '../../../src/resource-metadata.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
+import { createService, type Service } from '../../../src/service/create-service.ts';
+import { mount, type MountContext } from '../../../src/service/fetch/mount.ts';
+import type { ServiceOptions } from '../../../src/service/options.ts';
+import { fail } from '../../../src/service/routes/handler-reply.ts';
+import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
+import { runForwardAuth } from '../../../src/process/run.ts';
+import { assertRouteMatrix, createTestIssuer } from '../../../src/testing.ts';
+import { exchange, openWire } from '../../support/client.ts';
+import { responsesIn } from '../../support/raw-responses.ts';
+import { parseHead } from './fixture.ts';
+
+const issuer = createTestIssuer();
+const metrics = createMetrics();
+
+interface Line {
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+const logs: Line[] = [];
+
+/** What the handlers have received. */
+const asked: { readonly request: Request; readonly context: MountContext<unknown> }[] = [];
+
+const name =
+  (text: string) =>
+  (request: Request, context: MountContext<unknown>): Response => {
+    asked.push({ request, context });
+    return new Response(`${text} ${request.method}`);
+  };
+
+const readers: Record<string, (request: Request) => Promise<unknown>> = {
+  text: (request) => request.text(),
+  json: (request) => request.json(),
+  form: (request) => request.formData(),
+  bytes: (request) => request.arrayBuffer(),
+};
+
+let released = () => {};
+let isReading = false;
+
+const routes: readonly Route[] = [
+  get('/a/route', open, () => ({ route: true })),
+  get('/a/{x}/deep', open, () => ({ deep: true })),
+  get('/a', open, () => ({ own: true })),
+  mount('/a', open, name('a')),
+  mount('/a/b', open, name('a/b')),
+  mount('/caf%C3%A9', open, name('café')),
+  mount('/mine', needs(scope('read')), name('mine')),
+  mount('/maybe', optional, name('maybe')),
+  mount('/admin', open, name('admin')),
+  mount(
+    '/read',
+    open,
+    async (request) => {
+      isReading = true;
+      const { searchParams } = new URL(request.url);
+      const read = await readers[searchParams.get('as') ?? 'text']!(request);
+      return new Response(typeof read === 'string' ? read : 'read');
+    },
+    { limitBytes: 20 },
+  ),
+  mount('/usual', open, async (request) => new Response(await request.text())),
+  mount(
+    '/caught',
+    open,
+    async (request) => {
+      await request.text().catch(() => {});
+      return new Response('caught', { status: 400 });
+    },
+    { limitBytes: 20 },
+  ),
+  mount('/echo', open, ({ body }) => new Response(body)),
+  mount(
+    '/slow',
+    open,
+    async ({ body }) => {
+      const reader = body!.getReader();
+      await reader.read();
+      await new Promise<void>((resolve) => {
+        released = resolve;
+      });
+      let bytes = 0;
+      for (let read = await reader.read(); !read.done; read = await reader.read()) bytes += read.value.length;
+      return new Response(`later ${bytes}`);
+    },
+    { limitBytes: 1024 ** 3 },
+  ),
+  mount('/unread', open, () => new Response('unread')),
+  mount('/asks', optional, (_, { authorize }) => {
+    const { refusal } = authorize(needs(scope('write')));
+    return refusal ? new Response(refusal.body, refusal) : new Response('may');
+  }),
+  mount('/wrong/json', open, () => ({}) as never),
+  mount('/wrong/nothing', open, () => undefined as never),
+  mount('/wrong/fail', open, () => fail(404, 'a', 'b') as never),
+  mount('/wrong/thrown', open, () => {
+    throw new Error('inside');
+  }),
+  mount('/throws-fail', open, () => {
+    throw fail(404, 'none', 'None');
+  }),
+];
+
+const OPTIONS = {
+  ...issuer.options,
+  host: '127.0.0.1',
+  port: 0,
+  bodyLimitBytes: 50,
+  metrics,
+  log: (_: string, message: string, fields: object) => logs.push({ message, fields: { ...fields } }),
+  cors: cors({ origins: ['https://app.test'] }),
+  metadata: resourceMetadata({ url: 'https://api.test' }),
+} satisfies ServiceOptions;
+
+let service: Service;
+let port = 0;
+
+async function start(served: readonly Route[], options: ServiceOptions) {
+  const started = createService({ routes: served, rules: [under('/admin', authenticated)] }, options);
+  const url = await started.listen();
+  return { started, port: Number(new URL(url).port) };
+}
+
+before(async () => {
+  const { started, port: bound } = await start(routes, OPTIONS);
+  service = started;
+  port = bound;
+});
+
+after(() => service.stop());
+
+async function ask(line: string, fields: readonly string[] = [], body = '', at = port) {
+  const head = [`${line} HTTP/1.1`, 'Host: api.test', 'Connection: close', ...fields].join('\r\n');
+  return parseHead(await exchange(at, Buffer.from(`${head}\r\n\r\n${body}`, 'latin1')));
+}
+
+const bearer = (claims: object) => `Authorization: ${issuer.bearer({ ...claims }).authorization}`;
+
+const CHUNKED = 'Transfer-Encoding: chunked';
+
+describe('a mount', { timeout: 60_000 }, () => {
+  for (const method of [
+    'GET',
+    'POST',
+    'PUT',
+    'PATCH',
+    'DELETE',
+    'OPTIONS',
+    'PROPFIND',
+    'QUERY',
+    'M-SEARCH',
+  ]) {
+    test(`serves ${method} at its prefix and below it`, async (t) => {
+      for (const path of ['/a/b', '/a/b/c/d%2Fe?x=1']) {
+        const { status, content } = await ask(`${method} ${path}`);
+        // Node's older parsers know fewer methods.
+        if (status === 400 && method === 'QUERY') return t.skip();
+        assert.deepEqual([status, content], [200, `a/b ${method}`]);
+      }
+    });
+  }
+
+  test('serves HEAD without a body', async () => {
+    asked.length = 0;
+    const { status, content } = await ask('HEAD /a/b');
+    assert.deepEqual([status, content, asked[0]?.request.method], [200, '', 'HEAD']);
+  });
+
+  test('serves no TRACE, and has no 405, even where a route has another method', async () => {
+    for (const path of ['/a/b', '/a/route', '/a']) {
+      assert.equal((await ask(`TRACE ${path}`)).status, 404, path);
+    }
+  });
+
+  for (const [line, content] of [
+    ['GET /a/route', '{"route":true}'],
+    ['HEAD /a/route', ''],
+    ['POST /a/route', 'a POST'],
+    ['GET /a/x/deep', '{"deep":true}'],
+    ['GET /a/b/deep', '{"deep":true}'],
+    ['GET /a', '{"own":true}'],
+    ['DELETE /a', 'a DELETE'],
+    ['GET /a/bc', 'a GET'],
+    ['GET /a/b/c', 'a/b GET'],
+    ['GET /%61/b', 'a/b GET'],
+    ['GET /caf%c3%a9/x', 'café GET'],
+  ] as const) {
+    test(`comes after the routes that match, and the longest prefix comes first: ${line}`, async () => {
+      const { status, content: found } = await ask(line);
+      assert.deepEqual([status, Buffer.from(found, 'latin1').toString()], [200, content]);
+    });
+  }
+
+  for (const path of [
+    '/b',
+    '/ab',
+    '/A',
+    '/a/',
+    '/a//b',
+    '/a/../b',
+    '/a/%2e%2e/b',
+    '/a/%zz',
+    '/a\\b',
+    '/a/b\\c',
+    '/a/b%',
+    '/a/b#c',
+    '/a#/../b',
+  ]) {
+    test(`has nothing at ${path}`, async () => {
+      assert.equal((await ask(`GET ${path}`)).status, 404);
+    });
+  }
+
+  test('lets a route keep a path with # or \\', async (t) => {
+    const both = [
+      get('/r/{x}', open, ({ parameters }) => ({ ...parameters })),
+      mount('/', open, name('all')),
+    ];
+    const { metrics: _, cors: __, metadata: ___, ...options } = OPTIONS;
+    const { started, port: at } = await start(both, options);
+    t.after(() => started.stop());
+    assert.equal((await ask('GET /r/a#b', [], '', at)).content, '{"x":"a#b"}');
+    assert.equal((await ask('POST /r/a#b', [], '', at)).status, 404);
+    assert.equal((await ask('POST /r/a', [], '', at)).content, 'all POST');
+    assert.equal((await ask('GET /', [], '', at)).content, 'all GET');
+    assert.equal((await ask('OPTIONS /any/thing', [], '', at)).content, 'all OPTIONS');
+    assert.equal((await ask('POST /healthz', [], '', at)).status, 405);
+    assert.equal((await ask('GET /healthz', [], '', at)).content, '{"status":"ok"}');
+    assert.equal((await ask('GET /healthz/x', [], '', at)).content, 'all GET');
+  });
+
+  test('leaves probes, metadata and preflights to the service', async () => {
+    assert.match((await ask('GET /.well-known/oauth-protected-resource')).content, /"resource"/);
+    const preflight = ['Origin: https://app.test', 'Access-Control-Request-Method: PUT'];
+    const { status, fields } = await ask('OPTIONS /a/b', preflight);
+    assert.equal(status, 204);
+    assert.match(fields['access-control-allow-methods']!.join(), /PUT.*PATCH.*DELETE/);
+  });
+
+  test('demands its access before the handler runs', async () => {
+    asked.length = 0;
+    assert.equal((await ask('GET /mine')).status, 401);
+    assert.equal((await ask('GET /mine', [bearer({ scope: 'other' })])).status, 403);
+    assert.equal(asked.length, 0);
+    assert.equal((await ask('GET /mine', [bearer({ scope: 'read', sub: 'me' })])).status, 200);
+    assert.equal((asked[0]!.context.caller as { subject: string }).subject, 'me');
+    assert.equal((await ask('GET /maybe')).status, 200);
+    assert.equal(asked[1]!.context.caller, undefined);
+  });
+
+  test('is below the rules of the service', async () => {
+    for (const path of ['/admin', '/admin/x']) {
+      assert.equal((await ask(`GET ${path}`)).status, 401);
+      assert.equal((await ask(`TRACE ${path}`)).status, 401);
+      assert.equal((await ask(`PUT ${path}`, [bearer({})])).status, 200);
+    }
+  });
+
+  test('gives a Request with the target as it was sent, and without token and proof', async () => {
+    asked.length = 0;
+    const fields = [
+      bearer({}),
+      'DPOP: x',
+      'X-A: 1',
+      'x-a: 2',
+      'Cookie: a=1',
+      'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+    ];
+    const { status } = await ask('POST /a/b/%7e/c?x=%2F&y=1', fields);
+    assert.equal(status, 200);
+    const [{ request, context }] = asked as [(typeof asked)[0]];
+    assert.ok(request instanceof Request);
+    assert.deepEqual([request.method, request.url], ['POST', 'http://api.test/a/b/%7e/c?x=%2F&y=1']);
+    assert.deepEqual(
+      ['authorization', 'dpop', 'x-a', 'cookie', 'host'].map((field) => request.headers.get(field)),
+      [null, null, '1, 2', 'a=1', 'api.test'],
+    );
+    assert.equal(request.body, null);
+    assert.match(context.traceparent ?? '', /^00-0af/);
+    assert.ok(context.signal instanceof AbortSignal && context.nowMillis > 0);
+  });
+
+  for (const [what, options, fields, origin] of [
+    [
+      'PUBLIC_URL, without its path',
+      { publicUrl: 'https://public.test:8443/v1' },
+      [],
+      'https://public.test:8443',
+    ],
+    ['Host', {}, ['X-Forwarded-Host: other.test'], 'http://api.test'],
+    [
+      'the proxy that is trusted',
+      { trustProxy: true },
+      ['X-Forwarded-Host: other.test', 'X-Forwarded-Proto: https'],
+      'https://other.test',
+    ],
+    [
+      'PUBLIC_URL before the proxy',
+      { trustProxy: true, publicUrl: 'https://public.test' },
+      ['X-Forwarded-Host: other.test'],
+      'https://public.test',
+    ],
+  ] as const) {
+    test(`has its origin from ${what}`, async (t) => {
+      const { metrics: _, cors: __, metadata: ___, ...shared } = OPTIONS;
+      const { started, port: at } = await start([mount('/', open, name('all'))], { ...shared, ...options });
+      t.after(() => started.stop());
+      asked.length = 0;
+      assert.equal((await ask('GET /x?y', fields, '', at)).status, 200);
+      assert.equal(asked[0]!.request.url, `${origin}/x?y`);
+    });
+  }
+
+  test('is 400 if the forwarded origin is none, and for HTTP/1.0 without Host', async (t) => {
+    const { metrics: _, cors: __, metadata: ___, ...shared } = OPTIONS;
+    const { started, port: at } = await start([mount('/', open, name('all'))], {
+      ...shared,
+      trustProxy: true,
+    });
+    t.after(() => started.stop());
+    assert.equal((await ask('GET /', ['X-Forwarded-Proto: ftp'], '', at)).status, 400);
+    assert.match(await exchange(port, 'GET /a/b HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 400 /);
+  });
+
+  test('gets a body that is read as it comes, and keeps the connection', async () => {
+    const head = 'POST /read?as=text HTTP/1.1\r\nHost: a\r\n';
+    const text = await exchange(
+      port,
+      `${head}Content-Length: 5\r\n\r\nhello${head}${CHUNKED}\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n` +
+        'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    assert.match(text, /\r\n5\r\nhello\r\n0[^]*\r\n3\r\nabc\r\n0[^]*\{"own":true\}$/);
+  });
+
+  test('of GET and HEAD gets no body, and a body sent ends the connection', async () => {
+    const { status, fields, content } = await ask('GET /read', ['Content-Length: 3'], 'abc');
+    assert.deepEqual([status, fields.connection, content], [200, ['close'], '']);
+  });
+
+  for (const as of Object.keys(readers)) {
+    test(`refuses a body over its limit with 413: read as ${as}`, async () => {
+      const form = as === 'form' ? ['Content-Type: application/x-www-form-urlencoded'] : [];
+      const path = `POST /read?as=${as}`;
+      const over = `5\r\n"2345\r\n11\r\n12345678901234567\r\n0\r\n\r\n`;
+      const large = await ask(path, [...form, 'Content-Length: 21'], '');
+      const chunked = await ask(path, [...form, CHUNKED], over);
+      for (const { status, content, fields } of [large, chunked]) {
+        assert.deepEqual([status, JSON.parse(content).error], [413, 'content_too_large']);
+        assert.deepEqual(fields.connection, ['close']);
+      }
+      const text = as === 'json' ? '"2345678901234567890"' : 'a=345678901234567890';
+      assert.equal(
+        (
+          await ask(
+            path,
+            [...form, 'Content-Length: 20'],
+            text.slice(0, as === 'json' ? 0 : 20) || '"234567890123456789"',
+          )
+        ).status,
+        200,
+      );
+    });
+  }
+
+  test('has the limit of the service without one of its own', async () => {
+    assert.equal((await ask('PUT /usual', ['Content-Length: 50'], 'x'.repeat(50))).status, 200);
+    assert.equal((await ask('PUT /usual', ['Content-Length: 51'])).status, 413);
+  });
+
+  test('may answer itself after its body was refused, and the connection ends', async () => {
+    const { status, content, fields } = await ask(
+      'POST /caught',
+      [CHUNKED],
+      '15\r\n123456789012345678901\r\n',
+    );
+    assert.deepEqual([status, content, fields.connection], [400, 'caught', ['close']]);
+  });
+
+  test('may send back what it reads, while it is read', async () => {
+    const wire = await openWire(port);
+    wire.send(`POST /echo HTTP/1.1\r\nHost: a\r\n${CHUNKED}\r\n\r\n3\r\none\r\n`);
+    assert.match(await wire.until((text) => text.includes('one')), /\r\nConnection: close\r\n/);
+    wire.send('3\r\ntwo\r\n');
+    await wire.until((text) => text.includes('two'));
+    wire.send('0\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+    const { content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([content, isWhole], ['onetwo', true]);
+  });
+
+  test('reads no further than its handler', async () => {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    const size = 64 * 1024 * 1024;
+    socket.write(`POST /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${size}\r\n\r\n`);
+    const chunk = Buffer.alloc(1024 * 1024);
+    for (let sent = 0; sent < size; sent += chunk.length) socket.write(chunk);
+    let before = -1;
+    const left = () => socket.writableLength;
+    while (before !== left() || left() === size) {
+      before = left();
+      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    }
+    assert.ok(left() > size / 2, String(left()));
+    released();
+    const chunks: Buffer[] = [];
+    for await (const piece of socket) chunks.push(piece as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    assert.match(text, /later 670\d{5}/);
+  });
+
+  test('sends 100 Continue only when its handler reads [RFC 9110 §10.1.1]', async () => {
+    const unread = await ask('POST /unread', ['Expect: 100-continue', 'Content-Length: 3']);
+    assert.deepEqual([unread.status, unread.fields.connection], [200, ['close']]);
+    const wire = await openWire(port);
+    wire.send(
+      'POST /read HTTP/1.1\r\nHost: a\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
+    );
+    assert.equal(await wire.until((text) => text.endsWith('\r\n\r\n')), 'HTTP/1.1 100 Continue\r\n\r\n');
+    wire.send('abc');
+    assert.match(await wire.untilClosed(), /abc/);
+  });
+
+  test('with an unread body ends the connection, and nothing after it runs', async () => {
+    const { status, fields, content } = await ask('POST /unread', ['Content-Length: 3'], 'abc');
+    assert.deepEqual([status, fields.connection, content], [200, ['close'], 'unread']);
+  });
+
+  test('learns from its body that the client has left, which leaves no line above debug', async () => {
+    const before = logs.length;
+    isReading = false;
+    const wire = await openWire(port);
+    wire.send('POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc');
+    while (!isReading) await new Promise(setImmediate);
+    wire.socket.resetAndDestroy();
+    await ask('GET /a');
+    assert.deepEqual(
+      logs.slice(before).filter(({ message }) => message === 'request failed'),
+      [],
+    );
+  });
+
+  test('is 400 for a body with a broken chunk', async () => {
+    const { status, content } = await ask('POST /read', [CHUNKED], '3\r\nabc\r\nzz\r\n');
+    assert.deepEqual([status, JSON.parse(content).error], [400, 'invalid_request']);
+  });
+
+  test('can ask for more, and send the refusal in a Response', async () => {
+    const { status, fields } = await ask('GET /asks');
+    assert.deepEqual([status, fields['www-authenticate']?.length], [401, 1]);
+    assert.equal((await ask('GET /asks', [bearer({ scope: 'read' })])).status, 403);
+    assert.equal((await ask('GET /asks', [bearer({ scope: 'write' })])).content, 'may');
+  });
+
+  for (const path of ['/wrong/json', '/wrong/nothing', '/wrong/fail', '/wrong/thrown']) {
+    test(`must return a Response: ${path}`, async () => {
+      assert.equal((await ask(`PUT ${path}`)).status, 500);
+      const { message, fields } = logs.at(-1)!;
+      assert.deepEqual([message, fields.route, fields.method], ['request failed', `${path}/**`, 'PUT']);
+      const sentence = path === '/wrong/thrown' ? undefined : 'the handler of a mount must return a Response';
+      assert.equal(fields.sentence, sentence);
+    });
+  }
+
+  test('may throw fail()', async () => {
+    assert.equal((await ask('GET /throws-fail')).status, 404);
+  });
+
+  test('is its prefix and /** in the metrics, from the start', async () => {
+    await ask('PUT /a/b/c');
+    const text = metrics.text();
+    assert.match(
+      text,
+      /_count\{http_route="\/a\/b\/\*\*",http_request_method="PUT",http_response_status_code="200"\} [1-9]/,
+    );
+    assert.match(
+      text,
+      /_count\{http_route="\/usual\/\*\*",http_request_method="PATCH",http_response_status_code="200"\} 0/,
+    );
+  });
+
+  test('is followed by other requests on its connection', async () => {
+    const text = await exchange(
+      port,
+      'GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
+    );
+    assert.equal(responsesIn(text).length, 2);
+  });
+});
+
+describe('mounts that cannot be', () => {
+  const problemsOf = (served: readonly Route[], options: ServiceOptions = issuer.options) => {
+    try {
+      createService({ routes: served }, options);
+      return [];
+    } catch (error) {
+      return (error as Error).message.split('\n');
+    }
+  };
+
+  test('stop the start: two of one prefix, and the prefix of a path of the service', () => {
+    const one = mount('/a', open, name('one'));
+    assert.deepEqual(problemsOf([one, mount('/%61', open, name('two'))]), [
+      'mount /%61/**: has the prefix of another mount; join their handlers',
+    ]);
+    assert.deepEqual(problemsOf([mount('/healthz', open, name('x'))]), [
+      'mount /healthz/**: is a path that the service serves itself; choose another prefix',
+    ]);
+    assert.deepEqual(problemsOf([one, mount('/a/b', open, name('x')), post('/a', open, () => {})]), []);
+  });
+
+  test('are problems among those of routes', () => {
+    const problems = problemsOf([
+      mount('/a', open, name('x')),
+      get('/:b', open, () => ({})),
+      mount('/a', open, name('x')),
+    ]);
+    assert.deepEqual(
+      [problems.length, problems.some((problem) => problem.startsWith('GET /:b: '))],
+      [2, true],
+    );
+  });
+
+  test('throw where they are written', () => {
+    const handler = name('x');
+    assert.throws(
+      () => mount('/{a}', open, handler),
+      /^TypeError: mount \/\{a\}: must be a path prefix without/,
+    );
+    assert.throws(() => mount('a', open, handler), /write \/a/);
+    assert.throws(() => mount('/a/', open, handler), /^TypeError: mount/);
+    assert.throws(() => mount('/a', {} as never, handler), /needs an access/);
+    assert.throws(() => mount('/a', open, undefined as never), /needs a handler, such as/);
+    assert.throws(
+      () => mount('/a', open, handler, { limit: 1 } as never),
+      /has no other option than limitBytes/,
+    );
+    for (const limitBytes of [0, 1.5, 1024 ** 3 + 1, '5' as never]) {
+      assert.throws(
+        () => mount('/a', open, handler, { limitBytes }),
+        /limitBytes must be a whole number from 1 to 1073741824/,
+      );
+    }
+    mount('/', open, handler, { limitBytes: 1024 ** 3 });
+  });
+
+  test('do not belong to forward-auth', async (t) => {
+    const written: string[] = [];
+    t.mock.method(console, 'error', (line: string) => written.push(line));
+    t.mock.method(process, 'exit', () => {
+      throw new Error('exited');
+    });
+    await runForwardAuth({ routes: [get('/a', open, upstream), mount('/a', open, name('x'))] }).catch(
+      () => {},
+    );
+    assert.ok(
+      written.some((line) => line.includes('mount /a/**: belongs to a service')),
+      written.join('\n'),
+    );
+  });
+});
+
+test('assertRouteMatrix asks each mount, and runs no handler', async () => {
+  const never = (): Response => assert.fail();
+  await assertRouteMatrix({
+    routes: [
+      get('/a/route', needs(scope('read')), () => ({})),
+      mount('/a', needs(scope('read')), never),
+      mount('/', optional, never),
+      get('/b', authenticated, () => ({})),
+    ],
+    rules: [under('/a', authenticated)],
+  });
+  const wrong = assertRouteMatrix({
+    routes: [mount('/a', needs(scope('read')), never), mount('/a', open, never)],
+  });
+  await assert.rejects(wrong, TypeError);
+});
