@@ -1,5 +1,5 @@
-// A prefix for a Fetch handler, such as the router of another library. Promises: its request has neither token
-// nor proof; its body is counted as it is read. Does not check what the handler makes of the path.
+// A prefix for a Fetch handler, such as the router of another library. Promises: its request has neither
+// token nor proof; its body is counted as it is read. Does not check what the handler makes of the path.
 import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
@@ -32,11 +32,11 @@ export interface FetchHandler<Admitted> {
 }
 
 /**
- * Gives a prefix to a Fetch handler: every method but CONNECT and TRACE, at the prefix and below it, unless a
- * route matches. A body is at most `limitBytes` long, which is `BODY_LIMIT_BYTES` by default and at most 1 GiB.
+ * Gives a prefix to a Fetch handler: all methods but CONNECT and TRACE, at the prefix and below, unless a
+ * route matches. A body is at most `limitBytes` long, at most 1 GiB; the default is `BODY_LIMIT_BYTES`.
  * Throws a `TypeError` for anything but a prefix, an access, a handler and these options.
  *
- * @example mount('/graphql', needs(scope('read:orders')), (request, { caller }) => yoga.fetch(request, { caller }))
+ * @example mount('/graphql', authenticated, (request, { caller }) => yoga.fetch(request, { caller }))
  */
 export function mount<Admitted extends Caller | undefined>(
   prefix: string,
@@ -155,6 +155,7 @@ function streamOf(source: BodySource, limitBytes: number) {
   }
 
   let isBegun = false;
+
   const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (isBegun) request.resume();
     else begin(controller);

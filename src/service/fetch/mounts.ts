@@ -1,5 +1,5 @@
-// Finds the mount for a request that no route matches. Promises: the longest prefix counts; there is no 405 at
-// or below it; the service keeps its own paths.
+// Finds the mount for a request that no route matches. Promises: the longest prefix counts; there is no 405
+// at or below it; the service keeps its own paths.
 import { pathSegments } from '../../verify/request/path.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 import type { Readers } from '../request/pipeline.ts';
@@ -27,6 +27,8 @@ export const describeRoutes = (routes: readonly Route[]): readonly MatchedRoute[
     isMount(route) ? USUAL_METHODS.map((method) => ({ method, pattern: route.pattern })) : route,
   );
 
+const lengthOf = (mount: Route) => segmentsOf(mount).length;
+
 export function withMounts(
   readers: Readers,
   mounts: readonly Route[],
@@ -35,16 +37,14 @@ export function withMounts(
 ): Readers {
   if (mounts.length === 0) return readers;
 
-  const longestFirst = [...mounts].sort((one, other) => segmentsOf(other).length - segmentsOf(one).length);
-  const made = new Map<Route, Map<string, Route>>(mounts.map((mount) => [mount, new Map()]));
+  const longestFirst = [...mounts].sort((one, other) => lengthOf(other) - lengthOf(one));
+  const made = new Map<string, Route>();
 
   /** Methods are those that Node's parser knows. */
   function routeFor(mount: Route, method: string) {
-    const known = made.get(mount)?.get(method);
-    if (known !== undefined) return known;
-
-    const route = routeOf(mount, method, options);
-    made.get(mount)?.set(method, route);
+    const key = `${method} ${mount.pattern}`;
+    const route = made.get(key) ?? routeOf(mount, method, options);
+    made.set(key, route);
     return route;
   }
 

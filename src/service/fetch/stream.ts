@@ -122,25 +122,29 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     }
   }
 
-  async function send() {
+  /** Returns the first chunk. */
+  async function begin() {
     // Before the head, so that a bug is a 500.
-    let chunk = isEventStream ? undefined : await next();
+    const first = isEventStream ? undefined : await next();
     // Until earlier responses are written.
     if (response.socket === null && !exchange.isGone) await woken();
-    if (exchange.isGone) return;
+    if (exchange.isGone) return undefined;
 
-    const isEmpty = !isEventStream && chunk === undefined;
+    const isEmpty = !isEventStream && first === undefined;
     if (isEmpty && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
     sending.writeHead(isEmpty && isNaN(bytesLeft) ? ['content-length', '0'] : []);
     response.socket?.setKeepAlive(true, PROBE_MILLIS);
-    if (isEventStream) {
-      response.flushHeaders();
-      finishAt(sending.expiresAtMillis ?? Infinity);
-      check();
-      chunk = await next();
-    }
+    if (!isEventStream) return first;
 
+    response.flushHeaders();
+    finishAt(sending.expiresAtMillis ?? Infinity);
+    check();
+    return next();
+  }
+
+  async function send() {
+    let chunk = await begin();
     for (; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
     if (exchange.isGone) return;
     if (bytesLeft > 0 || (isOver && bytesLeft === 0)) throw new UsageError(OTHER_LENGTH);

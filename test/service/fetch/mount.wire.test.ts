@@ -48,7 +48,40 @@ const readers: Record<string, (request: Request) => Promise<unknown>> = {
 };
 
 let released = () => {};
+
 let isReading = false;
+
+async function readAs(request: Request) {
+  isReading = true;
+  const { searchParams } = new URL(request.url);
+  const read = await readers[searchParams.get('as') ?? 'text']!(request);
+  return new Response(typeof read === 'string' ? read : 'read');
+}
+
+async function readAndCatch(request: Request) {
+  await request.text().catch(() => {});
+  return new Response('caught', { status: 400 });
+}
+
+async function readInTwoSteps({ body }: Request) {
+  const reader = body!.getReader();
+  await reader.read();
+  await new Promise<void>((resolve) => {
+    released = resolve;
+  });
+  let bytes = 0;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) bytes += read.value.length;
+  return new Response(`later ${bytes}`);
+}
+
+function askForMore(_: Request, { authorize }: MountContext<unknown>) {
+  const { refusal } = authorize(needs(scope('write')));
+  return refusal ? new Response(refusal.body, refusal) : new Response('may');
+}
+
+const thrown = (value: unknown) => (): Response => {
+  throw value;
+};
 
 const routes: readonly Route[] = [
   get('/a/route', open, () => ({ route: true })),
@@ -60,57 +93,18 @@ const routes: readonly Route[] = [
   mount('/mine', needs(scope('read')), name('mine')),
   mount('/maybe', optional, name('maybe')),
   mount('/admin', open, name('admin')),
-  mount(
-    '/read',
-    open,
-    async (request) => {
-      isReading = true;
-      const { searchParams } = new URL(request.url);
-      const read = await readers[searchParams.get('as') ?? 'text']!(request);
-      return new Response(typeof read === 'string' ? read : 'read');
-    },
-    { limitBytes: 20 },
-  ),
+  mount('/read', open, readAs, { limitBytes: 20 }),
   mount('/usual', open, async (request) => new Response(await request.text())),
-  mount(
-    '/caught',
-    open,
-    async (request) => {
-      await request.text().catch(() => {});
-      return new Response('caught', { status: 400 });
-    },
-    { limitBytes: 20 },
-  ),
+  mount('/caught', open, readAndCatch, { limitBytes: 20 }),
   mount('/echo', open, ({ body }) => new Response(body)),
-  mount(
-    '/slow',
-    open,
-    async ({ body }) => {
-      const reader = body!.getReader();
-      await reader.read();
-      await new Promise<void>((resolve) => {
-        released = resolve;
-      });
-      let bytes = 0;
-      for (let read = await reader.read(); !read.done; read = await reader.read()) bytes += read.value.length;
-      return new Response(`later ${bytes}`);
-    },
-    { limitBytes: 1024 ** 3 },
-  ),
+  mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
   mount('/unread', open, () => new Response('unread')),
-  mount('/asks', optional, (_, { authorize }) => {
-    const { refusal } = authorize(needs(scope('write')));
-    return refusal ? new Response(refusal.body, refusal) : new Response('may');
-  }),
+  mount('/asks', optional, askForMore),
   mount('/wrong/json', open, () => ({}) as never),
   mount('/wrong/nothing', open, () => undefined as never),
   mount('/wrong/fail', open, () => fail(404, 'a', 'b') as never),
-  mount('/wrong/thrown', open, () => {
-    throw new Error('inside');
-  }),
-  mount('/throws-fail', open, () => {
-    throw fail(404, 'none', 'None');
-  }),
+  mount('/wrong/thrown', open, thrown(new Error('inside'))),
+  mount('/throws-fail', open, thrown(fail(404, 'none', 'None'))),
 ];
 
 const OPTIONS = {
