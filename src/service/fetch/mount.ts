@@ -8,7 +8,7 @@ import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { readHost } from '../../verify/request/fields.ts';
 import { requestUri } from '../../verify/request/uri.ts';
-import { pairsOf } from '../../gate/replies/reply.ts';
+import { pairsOf, type Field } from '../../gate/replies/reply.ts';
 import type { Access } from '../../gate/rules/access.ts';
 import { CLIENT_GONE, type BodySource } from '../routes/body.ts';
 import { HandlerRequest } from '../routes/handler-request.ts';
@@ -75,13 +75,13 @@ function requireResponse(result: unknown) {
   throw new UsageError(NO_RESPONSE);
 }
 
-const HIDDEN = ['authorization', 'dpop'];
+const isShown = ([name]: Field) => !['authorization', 'dpop'].includes(name.toLowerCase());
 
 function requestFrom(source: BodySource, options: MountOptions, limitBytes: number) {
   const { request } = source;
   const { method = '', url = '', rawHeaders } = request;
   const body = bodyOf(source, limitBytes);
-  const headers = pairsOf(rawHeaders).filter(([name]) => !HIDDEN.includes(name.toLowerCase()));
+  const headers = pairsOf(rawHeaders).filter(isShown);
   return new Request(originOf(request, options) + url, { method, headers, body, duplex: 'half' });
 }
 

@@ -1,8 +1,10 @@
 // Finds the mount for a request that no route matches. Promises: the longest prefix counts; there is no 405
 // at or below it; the service keeps its own paths.
+import type { RequestFacts } from '../../verify/request/facts.ts';
 import { pathSegments } from '../../verify/request/path.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 import type { Readers } from '../request/pipeline.ts';
+import type { Match, Matched } from '../routes/router.ts';
 import { isRoute, routeOf, type MountOptions, type Route } from '../routes/route.ts';
 
 /** A `Request` cannot have them. */
@@ -23,11 +25,13 @@ export function isBelow(mount: Route, path: string) {
 
 /** A mount as a route for each of the usual methods. */
 export const describeRoutes = (routes: readonly Route[]): readonly MatchedRoute[] =>
-  routes.flatMap((route) =>
-    isMount(route) ? USUAL_METHODS.map((method) => ({ method, pattern: route.pattern })) : route,
-  );
+  routes.flatMap((route) => (isMount(route) ? usualOf(route) : route));
 
-const lengthOf = (mount: Route) => segmentsOf(mount).length;
+const usualOf = ({ pattern }: Route) => USUAL_METHODS.map((method) => ({ method, pattern }));
+
+function byLength(one: Route, other: Route) {
+  return segmentsOf(other).length - segmentsOf(one).length;
+}
 
 export function withMounts(
   readers: Readers,
@@ -37,7 +41,7 @@ export function withMounts(
 ): Readers {
   if (mounts.length === 0) return readers;
 
-  const longestFirst = [...mounts].sort((one, other) => lengthOf(other) - lengthOf(one));
+  const longestFirst = mounts.slice().sort(byLength);
   const made = new Map<string, Route>();
 
   /** Methods are those that Node's parser knows. */
@@ -48,24 +52,24 @@ export function withMounts(
     return route;
   }
 
-  const matchRoute: Readers['matchRoute'] = (facts) => {
-    const { method, path } = facts;
-    const matched = readers.matchRoute(facts);
-    const wanted = method === 'HEAD' ? 'GET' : method;
-    const isTaken = matched?.matches.some(
-      ({ route }) => route.method === wanted || ownRoutes.includes(route),
-    );
-    if (matched === undefined || isTaken) return matched;
-
+  function matchMount({ method, path }: RequestFacts, wanted: string, matched: Matched): Matched {
+    const { demands } = matched;
     const mount = longestFirst.find((one) => isBelow(one, path));
     if (mount === undefined) return matched;
-
-    const { demands } = matched;
     // A URL would read these as another path.
     if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { demands, matches: [] };
 
     const route = routeFor(mount, wanted);
-    return { demands, matches: [{ route, parameters: {}, demands: [...demands, route.access] }] };
+    const match = { route, parameters: {}, demands: [...demands, route.access] };
+    return { demands, matches: [match] };
+  }
+
+  const matchRoute: Readers['matchRoute'] = (facts) => {
+    const { method } = facts;
+    const matched = readers.matchRoute(facts);
+    const wanted = method === 'HEAD' ? 'GET' : method;
+    const isTaken = ({ route }: Match) => route.method === wanted || ownRoutes.includes(route);
+    return matched?.matches.some(isTaken) === false ? matchMount(facts, wanted, matched) : matched;
   };
 
   return { ...readers, matchRoute };

@@ -69,9 +69,10 @@ export function replyToResponse({ status, headers, body, bodyUsed }: FetchRespon
   if (status === 204) fields.delete('content-length');
   if (status === 205) fields.set('content-length', '0');
 
+  const ofCookies = cookies.map((cookie) => ['set-cookie', cookie]);
   return {
     status,
-    fields: [...fields, ...cookies.map((cookie) => ['set-cookie', cookie])].flat(),
+    fields: [...fields, ...ofCookies].flat(),
     content: '',
     body,
     lengthBytes,
