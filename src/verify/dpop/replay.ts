@@ -1,7 +1,7 @@
 // The replay store: used proofs (RFC 9449 §11.1). Strangers cannot fill it, since proofs get here after every
 // other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
-import { isPromise, type Clock, type MaybePromise } from '../base/clock.ts';
+import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { Log } from '../base/events.ts';
 
 /** `new`: recorded now. `seen`: earlier. `full`: not recorded. `unavailable`: unknown. */
@@ -100,31 +100,22 @@ export function createOwnStore(isNew: IsNewProof, clock: Clock): ReplayStore {
   let waiting = 0;
   let isUp = true;
 
-  function ask(key: string, seconds: number): unknown {
-    try {
-      return isNew(key, seconds);
-    } catch {
-      return undefined;
-    }
-  }
-
   function verdictOf(answer: unknown): ReplayVerdict {
     isUp = typeof answer === 'boolean';
     if (!isUp) return 'unavailable';
     return answer === true ? 'new' : 'seen';
   }
 
-  function waitFor(answer: PromiseLike<unknown>): Promise<ReplayVerdict> {
-    waiting += 1;
-    return new Promise<ReplayVerdict>((resolve) => {
-      const settle = (value?: unknown) => {
-        cancel();
-        resolve(verdictOf(value));
-      };
+  function withinTime(answer: MaybePromise<unknown>): MaybePromise<unknown> {
+    if (!isPromise(answer)) return answer;
 
-      const cancel = clock.after(VERDICT_MILLIS, settle);
-      Promise.resolve(answer).then(settle, () => settle());
-    }).finally(() => {
+    waiting += 1;
+    let cancel = () => {};
+    const late = new Promise<void>((resolve) => {
+      cancel = clock.after(VERDICT_MILLIS, resolve);
+    });
+    return Promise.race([answer, late]).finally(() => {
+      cancel();
       waiting -= 1;
     });
   }
@@ -134,8 +125,11 @@ export function createOwnStore(isNew: IsNewProof, clock: Clock): ReplayStore {
       if (waiting >= MAX_WAITING) return 'unavailable';
 
       const key = hashProof(thumbprint, jti, 'base64url');
-      const answer = ask(key, keepSeconds(expiresAtSeconds, nowSeconds));
-      return isPromise(answer) ? waitFor(answer) : verdictOf(answer);
+      const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
+      return attempt(
+        () => andThen(withinTime(isNew(key, seconds)), verdictOf),
+        () => verdictOf(undefined),
+      );
     },
 
     state: () => ({ isUp }),

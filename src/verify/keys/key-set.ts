@@ -3,7 +3,14 @@
 // succeeds drops withdrawn keys; held keys are found without waiting.
 import type { Clock, MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import { describeBug, printable, type Count, type FetchErrorReason, type Log } from '../base/events.ts';
+import {
+  describeBug,
+  printable,
+  type Count,
+  type FetchErrorReason,
+  type Fields,
+  type Log,
+} from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type Algorithm, type VerificationKey } from './jwk.ts';
 import { FetchError, keyNamed, importKeySet, type ImportedKeys, type NoKeyReason } from './jwks.ts';
@@ -45,7 +52,7 @@ export function createKeySet(
   let retryAtMillis = 0;
   let cancelRetry = () => {};
   let isClosed = false;
-  let lastForUnknownKid = -Infinity;
+  let lastUnknownKidFetchMillis = -Infinity;
   let waiting = 0;
 
   /** Returns the key that `kid` and `algorithm` name, or a promise if a fetch may bring it. */
@@ -122,9 +129,10 @@ export function createKeySet(
     // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last error, so
     // that a hung provider gets a rest.
     const now = clock.monotonic();
-    if (now - (isForUnknownKid ? lastForUnknownKid : failedAtMillis) < REQUEST_PAUSE_MILLIS) return undefined;
+    if (now - (isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis) < REQUEST_PAUSE_MILLIS)
+      return undefined;
 
-    if (isForUnknownKid) lastForUnknownKid = now;
+    if (isForUnknownKid) lastUnknownKidFetchMillis = now;
     return refresh();
   }
 
@@ -140,8 +148,8 @@ export function createKeySet(
       lastError = undefined;
       backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
-      if (FetchError.is(thrown)) noteError(thrown);
-      else noteError(new FetchError('unforeseen'), describeBug(thrown));
+      if (FetchError.is(thrown)) recordError(thrown);
+      else recordError(new FetchError('unforeseen'), describeBug(thrown));
     }
     count?.('key fetch', lastError ?? 'ok', issuerName);
   }
@@ -156,7 +164,7 @@ export function createKeySet(
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function noteError({ reason, code }: FetchError, bug?: ReturnType<typeof describeBug>) {
+  function recordError({ reason, code }: FetchError, bug?: Fields) {
     if (reason !== lastError) {
       // Infinity becomes null in JSON.
       const heldForSeconds = Math.round(ageMillis() / 1000);

@@ -1,0 +1,101 @@
+/* A replay store behind a function of one's own: what it is asked, and what counts as a verdict
+   (docs/dpop.md). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createOwnStore, type IsNewProof, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
+import { TestClock } from '../../support/clock.ts';
+import { NOW } from '../token/issuer.ts';
+
+const THUMBPRINT = '1'.repeat(43);
+
+/** A store over this function, and its verdict on one proof. */
+function openStore(isNew: (...asked: Parameters<IsNewProof>) => unknown) {
+  const clock = new TestClock(NOW * 1000);
+  const store = createOwnStore(isNew as IsNewProof, clock);
+  const record = (jti = 'a') => store.record(THUMBPRINT, jti, NOW + 330, NOW);
+  return { clock, store, record };
+}
+
+test('asks for a key of 43 characters, which differs by proof, and to keep it as long as the proof can pass', () => {
+  const asked: Parameters<IsNewProof>[] = [];
+  const { record } = openStore((...one) => asked.push(one) > 0);
+  for (const jti of ['a', 'a', 'b']) record(jti);
+  const keys = asked.map(([key]) => key);
+  assert.ok(keys.every((key) => /^[\w-]{43}$/.test(key)));
+  assert.deepEqual([keys[0] === keys[1], keys[1] === keys[2]], [true, false]);
+  assert.ok(asked.every(([, seconds]) => seconds >= 330));
+});
+
+const fail = () => {
+  throw new Error('the store is down');
+};
+
+/** What the function does, and the verdict. */
+const ANSWERS: readonly (readonly [what: string, isNew: () => unknown, verdict: ReplayVerdict])[] = [
+  ['returns true', () => true, 'new'],
+  ['returns false', () => false, 'seen'],
+  ['resolves with true', async () => true, 'new'],
+  ['resolves with false', async () => false, 'seen'],
+  ['returns 1', () => 1, 'unavailable'],
+  ['returns undefined', () => undefined, 'unavailable'],
+  ['resolves with "OK"', async () => 'OK', 'unavailable'],
+  ['throws', fail, 'unavailable'],
+  ['rejects', async () => fail(), 'unavailable'],
+  ['returns what resolves with true, but is no Promise', () => ({ then: (done: any) => done(true) }), 'new'],
+  [
+    'returns what throws when it is awaited',
+    () => ({
+      get then() {
+        return fail();
+      },
+    }),
+    'unavailable',
+  ],
+];
+
+for (const [what, isNew, verdict] of ANSWERS) {
+  test(`takes a proof for ${verdict} when the function ${what}, and says whether it responds [RFC 9449 §11.1]`, async () => {
+    const { store, record, clock } = openStore(isNew);
+    assert.equal(await record(), verdict);
+    assert.deepEqual(store.state(), { isUp: verdict !== 'unavailable' });
+    assert.deepEqual(clock.pending, []);
+  });
+}
+
+test('responds at once when the function does', () => {
+  assert.equal(openStore(() => true).record(), 'new');
+});
+
+test('takes a proof for unavailable after a second, whatever the function says later', async () => {
+  let answer = (_: boolean) => {};
+  const { store, record, clock } = openStore(
+    () =>
+      new Promise<boolean>((resolve) => {
+        answer = resolve;
+      }),
+  );
+  const verdict = record();
+  assert.deepEqual(clock.pending, [1_000]);
+  clock.advance(1_000);
+  assert.equal(await verdict, 'unavailable');
+
+  answer(true);
+  await new Promise(setImmediate);
+  assert.deepEqual(store.state(), { isUp: false });
+});
+
+test('lets 10,000 proofs wait, and refuses the next until one has its verdict', async () => {
+  let count = 0;
+  const answers: ((isNew: boolean) => void)[] = [];
+  const { record } = openStore(() => {
+    count += 1;
+    return new Promise<boolean>((resolve) => answers.push(resolve));
+  });
+  const verdicts = Array.from({ length: 10_000 }, () => record());
+  assert.deepEqual([record(), count], ['unavailable', 10_000]);
+
+  answers[0]!(true);
+  assert.equal(await verdicts[0], 'new');
+  void record();
+  assert.equal(count, 10_001);
+});
