@@ -13,7 +13,7 @@ type ExpectOptions = UriOptions & Readonly<{ log: { readonly level: LogLevel } |
 export function createExpect(issuers: readonly Issuer[], options: ExpectOptions): Expect | undefined {
   if (options.log?.level !== 'debug') return undefined;
 
-  return (record) => {
+  return function expect(record) {
     const { reason } = record;
     const named = issuers.find(({ name }) => name === record.issuerName);
     if (reason === 'key-unknown') return { knownKeys: named?.keys.usable() };

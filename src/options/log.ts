@@ -58,7 +58,7 @@ export function createLog(
     write(`${JSON.stringify({ time, level: EVENTS[message], message, ...fields })}\n`);
   }
 
-  return (event, fields) => {
+  return function log(event, fields) {
     if (LOG_LEVELS.indexOf(EVENTS[event]) > LOG_LEVELS.indexOf(level)) return;
 
     if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {

@@ -31,7 +31,7 @@ export interface Service {
  */
 export function createService(routes: Routes, options: ServiceOptions): Service {
   const values = readServiceOptions(options);
-  const problems = problemsOf(routes, OWN_ROUTES, metadataPathsOf(values));
+  const problems = problemsOf(routes, OWN_ROUTES, Part.contentOf(values.metadata)?.paths);
   if (problems.length > 0) throw new TypeError(problems.join('\n'));
 
   const service = createListeningService(routes, values, OWN_ROUTES);
@@ -131,7 +131,7 @@ export function createListeningService(routes: Routes, values: ServiceValues, ki
   const service = composeService(routes, values, kind);
   const { clock } = kind;
   const { host, port, metrics, shutdownDelaySeconds } = values;
-  const endpoint = metrics && Part.contentOf(metrics).endpoint;
+  const endpoint = Part.contentOf(metrics)?.endpoint;
   const listener = createListener(service.responder, clock);
   let listening: unknown;
 
@@ -188,10 +188,6 @@ function readinessOf({ isStopping }: Phase, isReady: () => boolean) {
   if (!isReady()) throw unavailable('keys-unavailable');
 
   return { status: 'ready' };
-}
-
-function metadataPathsOf({ metadata }: ServiceValues): readonly string[] {
-  return metadata ? Part.contentOf(metadata).paths : [];
 }
 
 /** What prevents startup. A proxy may ask about probes of the server behind it. */

@@ -25,9 +25,8 @@ export const boolean: Reader<boolean> = (raw) => {
 };
 
 /** A list of strings, or one string with commas. */
-export const list =
-  (least = 0): Reader<readonly string[]> =>
-  (raw) => {
+export const list = (least = 0): Reader<readonly string[]> =>
+  function readList(raw) {
     const members = typeof raw === 'string' ? raw.split(',').map((part) => part.trim()) : raw;
     if (isTextArray(members) && members.length >= least) return [...new Set(members)];
 

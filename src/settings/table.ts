@@ -1,7 +1,7 @@
 // The settings of the rings: names in the environment and in YAML, and how text becomes a value. Each has the
 // rule and the default of the option that is called the same; profiles/settings.ts has the settings of the
 // profiles. Does not know where values come from.
-import { text as anyText, type Rule } from '../verify/base/option.ts';
+import type { Rule } from '../verify/base/option.ts';
 import { issuerAt, REQUIRED } from '../verify/options.ts';
 import { throwProblem } from './entry.ts';
 import { boolean, inLowerCase, integer, inUpperCase, list, text, type Reader } from './readers.ts';
@@ -65,12 +65,8 @@ function usualIssuer({ domain }: Earlier) {
 export const RING_SETTINGS = {
   port: setting('PORT', 'server.port', integer),
   host: setting('HOST', 'server.host', text),
-  springApplicationName: setting('', 'spring.application.name', text, {
-    rule: anyText,
-    byDefault: () => 'gatehouse',
-  }),
+  springApplicationName: setting('', 'spring.application.name', text, { byDefault: () => 'gatehouse' }),
   applicationName: setting('', 'application.name', text, {
-    rule: anyText,
     byDefault: ({ springApplicationName }) => String(springApplicationName),
   }),
   dpopMode: setting('IDP_DPOP_MODE', 'idp.dpopMode', inUpperCase),

@@ -4,14 +4,11 @@ import type { Count, Log } from './base/events.ts';
 import { Part } from './base/part.ts';
 import { createKeyFetcher, withDeadline } from './keys/fetch.ts';
 import { createKeySet } from './keys/key-set.ts';
-import type { ConnectPart, FetchKeys, IssuersByName } from './options.ts';
+import type { CheckValues, IssuersByName } from './options.ts';
 import type { Issuer } from './token/verify.ts';
 
-interface IssuersOptions {
+interface IssuersOptions extends CheckValues {
   readonly issuers: IssuersByName;
-  readonly clockToleranceSeconds: number;
-  readonly connect: ConnectPart | undefined;
-  readonly fetchKeys: FetchKeys | undefined;
 }
 
 /** What parts of a deployment share. */
@@ -26,12 +23,11 @@ export function createIssuers(
   { clock, log, count }: Surroundings,
 ): readonly Issuer[] {
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});
-  const connectBy = connect && Part.contentOf(connect);
 
   return Object.entries(issuers).map(([name, issuer]) => {
     const fetch = fetchKeys
       ? withDeadline(() => fetchKeys(issuer, name))
-      : createKeyFetcher(issuer, connectBy);
+      : createKeyFetcher(issuer, Part.contentOf(connect));
     const keys = createKeySet(name, fetch, clock, log, count, issuer.algorithms);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });

@@ -174,7 +174,7 @@ export function createCounting(): Counting {
 
 function memoize<Key, Value>(make: (key: Key) => Value) {
   const made = new Map<Key, Value>();
-  return (key: Key): Value => {
+  return function valueOf(key: Key): Value {
     const before = made.get(key);
     if (before !== undefined) return before;
 

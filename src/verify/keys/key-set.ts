@@ -129,8 +129,8 @@ export function createKeySet(
     // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last error, so
     // that a hung provider gets a rest.
     const now = clock.monotonic();
-    if (now - (isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis) < REQUEST_PAUSE_MILLIS)
-      return undefined;
+    const lastMillis = isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis;
+    if (now - lastMillis < REQUEST_PAUSE_MILLIS) return undefined;
 
     if (isForUnknownKid) lastUnknownKidFetchMillis = now;
     return refresh();
