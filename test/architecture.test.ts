@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 16_600,
+  verify: 16_550,
   createGate: 26_300,
-  createService: 38_500,
-  runService: 46_600,
-  server: 47_850,
-  'all of src': 65_900,
+  createService: 38_550,
+  runService: 46_700,
+  server: 47_900,
+  'all of src': 66_000,
 };
 
 const GROWTH = 1.02;
