@@ -61,7 +61,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     return printed.slice(printed.indexOf('\n') + 1);
   }
 
-  test('in JavaScript gets its response, twice, after one nonce [RFC 9449 §8.2]', async (t) => {
+  test('in JavaScript gets its response, twice, after one nonce [RFC 9449 §9]', async (t) => {
     const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
     const folder = folderWith(t, 'client.mjs', sample);
     const { call, keys } = await import(join(folder, 'client.mjs'));
@@ -76,7 +76,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
   });
 
   test(
-    'in Python gets its response, twice [RFC 9449 §8.2]',
+    'in Python gets its response, twice [RFC 9449 §9]',
     { skip: hasPython ? false : 'no python3 with cryptography' },
     async (t) => {
       const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
@@ -91,7 +91,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
   );
 
   test(
-    'in the shell gets its response [RFC 9449 §8.2]',
+    'in the shell gets its response [RFC 9449 §9]',
     { skip: hasOpenSsl ? false : 'no openssl or curl' },
     async (t) => {
       const [sample = ''] = samplesUnder(PAGE, 'Shell', 'sh');
