@@ -2,7 +2,7 @@
 // mode accepts. Promises: unless DPoP is off, a bound token came with a proof of its key; one proof
 // makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/rules/guards.ts does.
 import { andThen, type MaybePromise } from './base/clock.ts';
-import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
+import { isFiniteNumber, isJsonObject, isTextArray, type JsonObject } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
 import { refuse, Refused, unavailable, type Found } from './base/refusal.ts';
 import type { RequestFacts } from './request/facts.ts';
@@ -14,47 +14,58 @@ import type { ReplayStore } from './dpop/replay.ts';
 /** Stricter: never read from a namespace, which could hold another `iss` (RFC 7519 §4.1). */
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
-class CheckedCaller {
+class CheckedCaller<Claims> {
   readonly #token;
+  readonly #claims;
   readonly #issuer;
   readonly #scheme;
   readonly #nowMillis;
-  /** As the provider wrote them. */
+  /** As the provider wrote them, or what the schema of the guard `claims` made of them. */
   readonly claims;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce;
 
-  constructor(token: VerifiedToken, scheme: Scheme, nowMillis: number, freshNonce?: string) {
-    const { claims, issuer } = verifiedOf(token);
+  constructor(token: VerifiedToken, claims: Claims, scheme: Scheme, nowMillis: number, freshNonce?: string) {
+    const verified = verifiedOf(token);
     this.claims = claims;
     this.#token = token;
-    this.#issuer = issuer;
+    this.#claims = verified.claims;
+    this.#issuer = verified.issuer;
     this.#scheme = scheme;
     this.#nowMillis = nowMillis;
     this.freshNonce = freshNonce;
     Object.freeze(this);
   }
 
-  static isGenuine(caller: unknown): caller is CheckedCaller {
+  static isGenuine(caller: unknown): caller is CheckedCaller<JsonObject> {
     return #issuer in Object(caller);
   }
 
-  static schemeOf(caller: CheckedCaller) {
+  static schemeOf(caller: Caller) {
     return caller.#scheme;
   }
 
-  static foundOf(caller: CheckedCaller): Found {
+  static issuerOf(caller: Caller) {
+    return caller.#issuer;
+  }
+
+  static foundOf(caller: Caller): Found {
     const { kid, issuerName } = verifiedOf(caller.#token).found;
     return { kid, issuerName, freshNonce: caller.freshNonce };
   }
 
-  static callerAt(caller: CheckedCaller, nowMillis: number) {
-    return new CheckedCaller(caller.#token, caller.#scheme, nowMillis);
+  /** Of the token, as the provider wrote them. */
+  static claimsOf(caller: Caller<unknown>) {
+    return caller.#claims;
+  }
+
+  static copyOf<Claims>(caller: Caller<unknown>, claims: Claims, nowMillis = caller.#nowMillis) {
+    return new CheckedCaller(caller.#token, claims, caller.#scheme, nowMillis, caller.freshNonce);
   }
 
   /** The `sub` claim, unique only within its issuer. */
   get subject() {
-    return String(this.claims.sub);
+    return String(this.#claims.sub);
   }
 
   /** The `iss` claim. */
@@ -69,25 +80,25 @@ class CheckedCaller {
 
   /** In milliseconds since the epoch. At that time, end anything that outlives the request. */
   get expiresAtMillis() {
-    return Number(this.claims.exp) * 1000;
+    return Number(this.#claims.exp) * 1000;
   }
 
   /** The claim `<namespace>name`, or else `name`. Registered claims have no namespace. */
   claim(name: string): unknown {
-    const namespaced = REGISTERED.test(name) ? undefined : this.claims[this.#issuer.claimNamespace + name];
-    return namespaced === undefined ? this.claims[name] : namespaced;
+    const namespaced = REGISTERED.test(name) ? undefined : this.#claims[this.#issuer.claimNamespace + name];
+    return namespaced === undefined ? this.#claims[name] : namespaced;
   }
 
   /** The granted scopes, from a space-separated string (RFC 6749 §3.3) or an array. */
   get scopes(): readonly string[] {
-    const granted = this.claims[this.#issuer.scopeClaim];
+    const granted = this.#claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
     return isTextArray(granted) ? granted : [];
   }
 
   /** The granted scopes, space-separated, or `null`. */
   get scopeText() {
-    const granted = this.claims[this.#issuer.scopeClaim];
+    const granted = this.#claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 
@@ -96,7 +107,7 @@ class CheckedCaller {
    * `auth_time`, and for a future one.
    */
   hasLoggedInWithin(seconds: number) {
-    const loginSeconds = this.claims.auth_time;
+    const loginSeconds = this.#claims.auth_time;
     if (!isFiniteNumber(loginSeconds)) return false;
 
     const { clockToleranceSeconds } = this.#issuer;
@@ -109,12 +120,12 @@ class CheckedCaller {
  * A client that presented a verified token in the way that its binding and the DPoP mode require. Made only
  * in this file.
  */
-export interface Caller extends CheckedCaller {}
+export interface Caller<Claims = JsonObject> extends CheckedCaller<Claims> {}
 
 export const { isGenuine } = CheckedCaller;
 
 /** Throw a `TypeError` for look-alikes. */
-export const { schemeOf, foundOf, callerAt } = CheckedCaller;
+export const { schemeOf, issuerOf, foundOf, claimsOf, copyOf } = CheckedCaller;
 
 export type SenderCheck = (
   token: VerifiedToken,
@@ -143,13 +154,14 @@ export function createSenderCheck(
   }
 
   return function checkSender(token, credentials, facts, nowMillis) {
-    const { cnf } = verifiedOf(token).claims;
+    const { claims } = verifiedOf(token);
+    const { cnf } = claims;
     if (credentials.scheme === 'Bearer') {
       // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens
       // pass as if unbound.
       if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
 
-      return new CheckedCaller(token, 'Bearer', nowMillis);
+      return new CheckedCaller(token, claims, 'Bearer', nowMillis);
     }
 
     const boundThumbprint = confirmedThumbprint(cnf);
@@ -167,7 +179,7 @@ export function createSenderCheck(
 
     return andThen(recordOnce(proof, nowMillis), (verdict) =>
       verdict === 'new'
-        ? new CheckedCaller(token, 'DPoP', nowMillis, freshNonce)
+        ? new CheckedCaller(token, claims, 'DPoP', nowMillis, freshNonce)
         : NOT_NEW[verdict].with({ freshNonce }),
     );
   };

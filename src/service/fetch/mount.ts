@@ -9,7 +9,7 @@ import type { Caller } from '../../verify/caller.ts';
 import { readHost } from '../../verify/request/fields.ts';
 import { requestUri } from '../../verify/request/uri.ts';
 import { pairsOf, type Field } from '../../gate/replies/reply.ts';
-import type { Access } from '../../gate/rules/access.ts';
+import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { CLIENT_GONE, type BodySource } from '../routes/body.ts';
 import { HandlerRequest } from '../routes/handler-request.ts';
 import { parsePrefix } from '../routes/pattern.ts';
@@ -38,9 +38,9 @@ export interface FetchHandler<Admitted> {
  *
  * @example mount('/graphql', authenticated, (request, { caller }) => yoga.fetch(request, { caller }))
  */
-export function mount<Admitted extends Caller | undefined>(
+export function mount<Admitted extends Caller<unknown> | undefined>(
   prefix: string,
-  access: Access<Admitted>,
+  access: DecidedAccess<Admitted>,
   handler: FetchHandler<Admitted>,
   options: { readonly limitBytes?: number } = {},
 ): Route {
@@ -50,7 +50,7 @@ export function mount<Admitted extends Caller | undefined>(
   requireRest(owner, handler, limitBytes, others);
   const segments = parsePrefix(owner, prefix);
 
-  const bind = (values: MountOptions) => (request: HandlerRequest<Caller | undefined>) => {
+  const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {
     const source = HandlerRequest.exchangeOf(request);
     const fetchRequest = requestFrom(source, values, limitBytes ?? values.bodyLimitBytes);
     const result: unknown = Reflect.apply(handler, undefined, [fetchRequest, request]);

@@ -41,7 +41,7 @@ export function createPipeline(
   decide: Decide,
   { clock, replies, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
 ): Pipeline {
-  const authorize = createAuthorize(replies, clock);
+  const authorize = createAuthorize(decide, replies, clock);
 
   function respond(exchange: Exchange): MaybePromise<RequestRecord> {
     const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
@@ -63,10 +63,12 @@ export function createPipeline(
       return andThen(decide(asked), (record) => orElse(record, refuseUnmatched(facts, matches)));
     }
 
-    const asked = { facts, route: match.route, demands: match.demands, isServed: true };
-    return andThen(decide(asked), (record) =>
-      record.reason === undefined ? serve(exchange, match, record) : record,
-    );
+    const connection = exchange.request.socket;
+    const asked = { ...match, facts, isServed: true, connection };
+    return andThen(decide(asked), (record) => {
+      if (record.reason === undefined) return serve(exchange, match, record);
+      return record.isGone ? { facts, route: match.route } : record;
+    });
   }
 
   function serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {

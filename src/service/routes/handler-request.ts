@@ -3,6 +3,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../gate/traceparent.ts';
 import type { BodySource } from './body.ts';
+import type { DecidedAccess } from '../../gate/rules/access.ts';
 import type { Authorize, AuthorizeRequest } from '../fetch/authorize.ts';
 
 export interface ExchangeParts extends BodySource {
@@ -85,7 +86,8 @@ export class HandlerRequest<Admitted = unknown> {
    */
   get authorize(): Authorize {
     const { request } = this.#exchange;
-    return (access) => this.#authorize(request, this.caller, access);
+    const authorize = (access: DecidedAccess<unknown>) => this.#authorize(request, this.caller, access, this);
+    return authorize as Authorize;
   }
 
   /** Aborts when the client leaves, when the handler takes too long, and at the end of a drain. */

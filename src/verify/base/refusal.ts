@@ -67,6 +67,8 @@ export const REFUSALS = {
   insufficient_scope: {
     'scope-missing': '',
     'claim-missing': '',
+    'claims-refused': 'the claims do not have the form that this API needs',
+    'decision-refused': '',
     'route-missing': 'no route lets this method pass at this path',
   },
   insufficient_user_authentication: {
@@ -86,7 +88,8 @@ export const REFUSALS = {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
     'replay-store-full': 'The replay store is full',
     'replay-store-unavailable': 'The replay store is temporarily unavailable',
-    'too-many-waiting': 'Too many requests are waiting for the signing keys',
+    'too-many-waiting': 'Too many requests are waiting',
+    'decision-unavailable': 'The decision about this request is temporarily unavailable',
     'handler-timeout': 'The response took too long',
     'shutting-down': 'The service is shutting down',
   },
@@ -144,6 +147,10 @@ export interface Found {
   readonly issuerName?: string | undefined;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce?: string | undefined;
+  /** What was thrown, if it is for `onError`. */
+  readonly error?: unknown;
+  /** Whether the client has left. */
+  readonly isGone?: boolean;
 }
 
 /**
