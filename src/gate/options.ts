@@ -162,6 +162,7 @@ export const OF_SERVICE = {
   host: ofService,
   bodyLimitBytes: ofService,
   handlerTimeoutSeconds: ofService,
+  requestTimeoutSeconds: ofService,
   shutdownDelaySeconds: ofService,
 };
 

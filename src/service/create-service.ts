@@ -130,9 +130,9 @@ export interface ListeningService extends ComposedService {
 export function createListeningService(routes: Routes, values: ServiceValues, kind: Kind): ListeningService {
   const service = composeService(routes, values, kind);
   const { clock } = kind;
-  const { host, port, metrics, shutdownDelaySeconds } = values;
+  const { host, port, metrics, shutdownDelaySeconds, requestTimeoutSeconds } = values;
   const endpoint = Part.contentOf(metrics)?.endpoint;
-  const listener = createListener(service.responder, clock);
+  const listener = createListener(service.responder, clock, requestTimeoutSeconds * 1_000);
   let listening: unknown;
 
   async function listenBoth() {

@@ -18,6 +18,8 @@ interface ListenerValues {
   readonly bodyLimitBytes: number;
   /** How long a handler may take; 0 for any time. Default: 30. */
   readonly handlerTimeoutSeconds: number;
+  /** How long a whole request, with its body, may take to arrive. Default: 15. */
+  readonly requestTimeoutSeconds: number;
   /** How long `stop` waits, no longer ready, before it closes the port. Default: 0. */
   readonly shutdownDelaySeconds: number;
 }
@@ -34,6 +36,7 @@ export const SERVICE_RULES: RulesOf<ServiceOptions> = {
   host: textWithoutBlanks,
   bodyLimitBytes: integer(1, 16_777_216),
   handlerTimeoutSeconds: integer(0, 3_600),
+  requestTimeoutSeconds: integer(1, 3_600),
   shutdownDelaySeconds: integer(0, 60),
 };
 
@@ -42,6 +45,7 @@ export const SERVICE_DEFAULTS: Partial<ServiceValues> = {
   port: 3001,
   bodyLimitBytes: 102_400,
   handlerTimeoutSeconds: 30,
+  requestTimeoutSeconds: 15,
   shutdownDelaySeconds: 0,
 };
 

@@ -385,6 +385,14 @@ export const SETTINGS: readonly SettingRoute[] = [
     bad: ['3601', /whole number from 0 to 3600/],
   },
   {
+    name: 'requestTimeoutSeconds',
+    env: 'REQUEST_TIMEOUT_SECONDS',
+    yaml: 'server.requestTimeoutSeconds',
+    byDefault: 15,
+    good: [number(1), number(3600), number(60)],
+    bad: ['0', /whole number from 1 to 3600/],
+  },
+  {
     name: 'shutdownDelaySeconds',
     env: 'SHUTDOWN_DELAY_SECONDS',
     yaml: 'server.shutdownDelaySeconds',

@@ -95,6 +95,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   host: [['', 'is empty, or has white space']],
   bodyLimitBytes: [[0, `${NUMBER}1 to 16777216`]],
   handlerTimeoutSeconds: [[3_601, `${NUMBER}0 to 3600`]],
+  requestTimeoutSeconds: [[0, `${NUMBER}1 to 3600`]],
   shutdownDelaySeconds: [[61, `${NUMBER}0 to 60`]],
 };
 
