@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 38_900,
   runService: 47_000,
   server: 47_900,
-  'all of src': 68_000,
+  'all of src': 70_000,
 };
 
 const GROWTH = 1.02;
@@ -56,6 +56,8 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'service/connection/request-stream.ts': ['node:http'],
   'service/connection/listener.ts': ['node:events', 'node:http', 'type node:net'],
   'options/decisions.ts': ['type node:events'],
+  'options/certificates/addresses.ts': ['node:net'],
+  'options/certificates/fields.ts': ['node:crypto'],
   'options/proxy.ts': ['node:http', 'type node:net'],
   'options/redis/connection.ts': ['node:net', 'node:tls'],
   'settings/dot-env.ts': ['node:util'],

@@ -99,10 +99,11 @@ function createVerification(
   surroundings: Surroundings,
 ): Verification {
   const { clock, count } = surroundings;
+  const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(values.dpopMode);
   return {
     surroundings,
     verifyToken: createTokenVerifier(issuers, clock, values.tokenCacheEntries, count),
-    checkSender: createSenderCheck(values, replayStore, count),
+    checkSender: createSenderCheck(values, replayStore, count, confirm),
     expect: createExpect(issuers, values),
   };
 }

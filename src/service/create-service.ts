@@ -102,9 +102,11 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     isService: true,
     joinsChallenges: kind.isPolicy,
   });
+
+  const options = optionsOf(checks, values, kind);
   const readersOfRoutes = kind.createReaders(served, ownRoutes, checks.early);
-  const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, values);
-  const pipeline = createPipeline(readers, checks.decide, { ...checks, ...values, clock: kind.clock });
+  const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, options);
+  const pipeline = createPipeline(readers, checks.decide, options);
   Part.use(values);
 
   return {
@@ -112,6 +114,11 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     phase,
     responder: createResponder(pipeline, checks.replies, checks.observer, kind.clock),
   };
+}
+
+function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {
+  const hiddenField = Part.contentOf(values.clientCertificates)?.field;
+  return { ...checks, ...values, clock, hiddenField };
 }
 
 /** Where it listens. */

@@ -49,12 +49,19 @@ export const SERVICE_DEFAULTS: Partial<ServiceValues> = {
   shutdownDelaySeconds: 0,
 };
 
+export const NO_TLS =
+  'must not be tls, since a service offers no TLS; choose the form that your proxy writes, such as rfc9440';
+
 export const SAME_PORT = 'is the port of the service itself; choose another';
 
 /** Throws a `TypeError` for the first that is wrong. */
 export function readServiceOptions(given: ServiceOptions): ServiceValues {
   const values = readFitting<ServiceValues>(given, SERVICE_RULES, SERVICE_DEFAULTS);
-  const { metrics, port } = values;
+  const { clientCertificates, metrics, port } = values;
+  if (Part.contentOf(clientCertificates)?.source === 'tls') {
+    throwProblem('clientCertificates: source', NO_TLS);
+  }
+
   const isTaken = port !== 0 && Part.contentOf(metrics)?.endpoint?.port === port;
   return isTaken ? throwProblem('metrics: port', SAME_PORT) : values;
 }

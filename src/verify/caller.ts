@@ -1,6 +1,7 @@
 // Verified token + its credentials → Caller (RFC 9449 §7). Trusts credentials.ts for the schemes that the
-// mode accepts. Promises: unless DPoP is off, a bound token came with a proof of its key; one proof
-// makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/rules/guards.ts does.
+// mode accepts. Promises: unless DPoP is off, a token that is bound to a key came with a proof of it; one
+// proof makes one Caller (RFC 9449 §2). Does not check certificates: a part does, before any proof. Does not
+// check scopes or claims: gate/rules/guards.ts does.
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray, type JsonObject } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
@@ -134,6 +135,12 @@ export type SenderCheck = (
   nowMillis: number,
 ) => MaybePromise<Caller | Refused>;
 
+/**
+ * Checks what a token names as its confirmation (`cnf`), as far as the scheme has no proof of it (RFC 8705
+ * §3). Returns `undefined` if that is met.
+ */
+export type ConfirmCertificate = (cnf: unknown, scheme: Scheme, facts: RequestFacts) => Refused | undefined;
+
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /** Creates the check on how a token is presented, in the order of docs/dpop.md. */
@@ -141,8 +148,11 @@ export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
   count?: Count,
+  confirmCertificate?: ConfirmCertificate,
 ): SenderCheck {
   const verifyProof = createProofVerifier(options);
+  const knowsCertificates = confirmCertificate !== undefined;
+  const takesAsUnbound = knowsCertificates || options.dpopMode === 'DISABLED';
 
   /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new. */
   function recordOnce({ thumbprint, jti, expiresAtSeconds }: Proof, nowMillis: number) {
@@ -153,18 +163,9 @@ export function createSenderCheck(
     });
   }
 
-  return function checkSender(token, credentials, facts, nowMillis) {
+  const checkProof: SenderCheck = (token, credentials, facts, nowMillis) => {
     const { claims } = verifiedOf(token);
-    const { cnf } = claims;
-    if (credentials.scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens
-      // pass as if unbound.
-      if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
-
-      return new CheckedCaller(token, claims, 'Bearer', nowMillis);
-    }
-
-    const boundThumbprint = confirmedThumbprint(cnf);
+    const boundThumbprint = confirmedThumbprint(claims.cnf, knowsCertificates);
     if (boundThumbprint instanceof Refused) return boundThumbprint;
 
     // RFC 9449 §7.1
@@ -183,6 +184,20 @@ export function createSenderCheck(
         : NOT_NEW[verdict].with({ freshNonce }),
     );
   };
+
+  return function checkSender(token, credentials, facts, nowMillis) {
+    const { claims } = verifiedOf(token);
+    const unconfirmed = confirmCertificate?.(claims.cnf, credentials.scheme, facts);
+    if (unconfirmed !== undefined) return unconfirmed;
+
+    if (credentials.scheme === 'DPoP') return checkProof(token, credentials, facts, nowMillis);
+
+    // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens pass
+    // as if unbound.
+    if (claims.cnf !== undefined && !takesAsUnbound) return refuse('bound-token');
+
+    return new CheckedCaller(token, claims, 'Bearer', nowMillis);
+  };
 }
 
 const NOT_NEW = {
@@ -191,13 +206,19 @@ const NOT_NEW = {
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/** Registered (RFC 7800 §3, RFC 8705 §3.1, RFC 9203 §3.2) but unsupported. */
-const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
+/** Registered (RFC 7800 §3, RFC 9203 §3.2) but unsupported. */
+const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'osc'];
+
+/** Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods. */
+export const isConfirmable = (cnf: unknown): cnf is JsonObject =>
+  isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
+
+/** RFC 8705 §3.1 */
+const CERTIFICATE = 'x5t#S256';
 
 /** RFC 9449 §6.1 */
-function confirmedThumbprint(cnf: unknown = {}) {
-  // Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods.
-  const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
+function confirmedThumbprint(cnf: unknown = {}, knowsCertificates: boolean) {
+  const isKnown = isConfirmable(cnf) && (knowsCertificates || cnf[CERTIFICATE] === undefined);
   if (!isKnown) return refuse('confirmation-refused');
 
   const { jkt } = cnf;

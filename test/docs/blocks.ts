@@ -174,6 +174,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
+    when: 'you import `gatehouse-http/certificates`, or set `CLIENT_CERT_SOURCE`',
+    entries: ['certificates.ts', 'options/certificates/certificates.ts'],
+    isPart: true,
+  },
+  {
     when: 'you import `gatehouse-http/resource-metadata`, or set `RESOURCE_URL`',
     entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
     isPart: true,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGate } from '../../src/gate.ts';
+import { clientCertificates } from '../../src/certificates.ts';
 import { cors } from '../../src/cors.ts';
 import { jsonLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
@@ -19,6 +20,7 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   log: ['jsonLog', () => jsonLog({ level: 'silent' })],
   replayStore: ['redisReplayStore', () => redisReplayStore('redis://127.0.0.1:1')],
   connect: ['throughProxy', () => throughProxy('http://127.0.0.1:1')],
+  clientCertificates: ['clientCertificates', () => clientCertificates({ source: 'rfc9440', proxies: 'any' })],
   metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
   cors: ['cors', () => cors({ origins: ['https://app.test'] })],
   metrics: ['createMetrics', () => createMetrics()],

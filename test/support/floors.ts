@@ -56,6 +56,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['options/', ['log', 'proxy', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
   ['options/', ['decisions', 'actors', 'typed-claims']],
   ['options/redis/', ['resp', 'target', 'connection', 'link', 'client', 'replay']],
+  ['options/certificates/', ['addresses', 'fields', 'certificates']],
   ['options/metrics/', ['metrics', 'metrics-listener']],
   [
     'settings/',
@@ -84,6 +85,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'log',
       'redis',
       'proxy',
+      'certificates',
       'resource-metadata',
       'cors',
       'metrics',

@@ -1,5 +1,6 @@
-// A prefix for a Fetch handler, such as the router of another library. Promises: its request has neither
-// token nor proof; its body is counted as it is read. Does not check what the handler makes of the path.
+// A prefix for a Fetch handler, such as the router of another library. Promises: its request has no token,
+// proof or field of a client certificate; its body is counted as it is read. Does not check what the handler
+// makes of the path.
 import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
@@ -75,13 +76,14 @@ function requireResponse(result: unknown) {
   throw new UsageError(NO_RESPONSE);
 }
 
-const isShown = ([name]: Field) => !['authorization', 'dpop'].includes(name.toLowerCase());
+const isShown = ([name]: Field, hiddenField: string | undefined) =>
+  !['authorization', 'dpop', hiddenField].includes(name.toLowerCase());
 
 function requestFrom(source: BodySource, options: MountOptions, limitBytes: number) {
   const { request } = source;
   const { method = '', url = '', rawHeaders } = request;
   const body = bodyOf(source, limitBytes);
-  const headers = pairsOf(rawHeaders).filter(isShown);
+  const headers = pairsOf(rawHeaders).filter((field) => isShown(field, options.hiddenField));
   return new Request(originOf(request, options) + url, { method, headers, body, duplex: 'half' });
 }
 

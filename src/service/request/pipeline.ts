@@ -31,6 +31,8 @@ export interface PipelineOptions {
   readonly replies: Replies;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;
+  /** That of a client certificate: no handler sees it. */
+  readonly hiddenField?: string | undefined;
 }
 
 /** Throws only for a bug. */
@@ -39,7 +41,7 @@ export type Pipeline = (exchange: Exchange) => MaybePromise<RequestRecord>;
 export function createPipeline(
   { readFacts, early, matchRoute }: Readers,
   decide: Decide,
-  { clock, replies, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
+  { clock, replies, bodyLimitBytes, handlerTimeoutSeconds, hiddenField }: PipelineOptions,
 ): Pipeline {
   const authorize = createAuthorize(decide, replies, clock);
 
@@ -91,7 +93,8 @@ export function createPipeline(
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
 
     return andThen(inputs, (read) => {
-      const request = new HandlerRequest(exchange, path, parameters, nowMillis, admitted, authorize, read);
+      const parts = [parameters, nowMillis, admitted, authorize, read, hiddenField] as const;
+      const request = new HandlerRequest(exchange, path, ...parts);
       return withinTime(exchange, route.handler(request));
     });
   }

@@ -43,6 +43,8 @@ export interface MountOptions {
   readonly publicUrl: string | undefined;
   readonly trustProxy: boolean;
   readonly bodyLimitBytes: number;
+  /** Of a client certificate. */
+  readonly hiddenField?: string | undefined;
 }
 
 /** What a mount has beside a route, whose method is `*`. */

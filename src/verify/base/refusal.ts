@@ -41,6 +41,11 @@ export const REFUSALS = {
     'not-bound': 'the token is not bound to a key (cnf.jkt) but was presented as DPoP',
     'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
     'key-mismatch': 'the token is bound to a key other than that of the proof',
+    'certificate-untrusted': 'the client certificate did not come from a trusted proxy',
+    'certificate-malformed': 'the client certificate that the proxy passed on cannot be read',
+    'certificate-missing': 'the token is bound to a client certificate, but the request has none',
+    'certificate-mismatch': 'the token is bound to another client certificate',
+    'certificate-required': 'the token is not bound to a client certificate, which this API requires',
   },
   /** 401, RFC 9449 §7.1 */
   invalid_dpop_proof: {
