@@ -1,11 +1,24 @@
 // The entry point `gatehouse-http/gate`: `createGate`, for a server that you already have.
-export { open, optional, authenticated, needs, type Access } from './gate/rules/access.ts';
+export {
+  open,
+  optional,
+  authenticated,
+  needs,
+  type Access,
+  type DecidedAccess,
+} from './gate/rules/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/rules/guards.ts';
 export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { Caller } from './verify/caller.ts';
-export type { Admission, Authorization, RefusalReply, Verdict } from './gate/foreign/gate.ts';
-export type { FetchRequest, GateRequest } from './gate/foreign/request.ts';
+export type {
+  Admission,
+  Authorization,
+  FetchRequest,
+  GateRequest,
+  RefusalReply,
+  Verdict,
+} from './gate/foreign/verdict.ts';
 export type { GateOptions } from './gate/options.ts';
 export type { IssuerOptions } from './verify/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';

@@ -1,7 +1,14 @@
 // The entry point `gatehouse-http`: services and gates.
 export { ConfigurationError } from './settings/configuration-error.ts';
 export { loadSettings } from './settings/load-settings.ts';
-export { open, optional, authenticated, needs, type Access } from './gate/rules/access.ts';
+export {
+  open,
+  optional,
+  authenticated,
+  needs,
+  type Access,
+  type DecidedAccess,
+} from './gate/rules/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/rules/guards.ts';
 export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export {
@@ -29,8 +36,14 @@ export type { HandlerReply } from './service/routes/handler-result.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
 export type { Caller } from './verify/caller.ts';
-export type { Admission, Authorization, RefusalReply, Verdict } from './gate/foreign/gate.ts';
-export type { FetchRequest, GateRequest } from './gate/foreign/request.ts';
+export type {
+  Admission,
+  Authorization,
+  FetchRequest,
+  GateRequest,
+  RefusalReply,
+  Verdict,
+} from './gate/foreign/verdict.ts';
 export type { GateOptions } from './gate/options.ts';
 export type { IssuerOptions } from './verify/options.ts';
 export type { ServiceOptions } from './service/options.ts';

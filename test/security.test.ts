@@ -9,11 +9,14 @@ const ATTACKS = read('docs/attacks.md');
 /** How many rows each section has. */
 const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4, I: 6 };
 
-const IDS = Object.entries(CATALOGUE).flatMap(([section, rows]) =>
-  Array.from({ length: rows }, (_, index) => `${section}${index + 1}`),
-);
+/** Of a section that is not complete. */
+const OTHERS = ['J1', 'J2', 'J18'];
 
-const rows = [...ATTACKS.matchAll(/^\| ([A-I]\d+) \| (.+) \|$/gm)].map(([, id = '', rest = '']) => [
+const IDS = Object.entries(CATALOGUE)
+  .flatMap(([section, rows]) => Array.from({ length: rows }, (_, index) => `${section}${index + 1}`))
+  .concat(OTHERS);
+
+const rows = [...ATTACKS.matchAll(/^\| ([A-J]\d+) \| (.+) \|$/gm)].map(([, id = '', rest = '']) => [
   id,
   ...rest.split(' | '),
 ]);

@@ -147,6 +147,9 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       PROFILE: 'a',
       IDP_ISSUER: `https://idp.test/${'tenant/'.repeat(20)}`,
       CORS_ALLOWED_ORIGINS: 'https://app.test',
+      CLIENT_CERT_SOURCE: 'rfc9440',
+      CLIENT_CERT_PROXIES: '127.0.0.1',
+      CLIENT_CERT_REQUIRED: 'true',
     };
     const service = await runProcess(t, { environment });
     const { time, ...line } = await service.logged('listening');
@@ -161,6 +164,8 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       audiences: [DOWN.IDP_AUDIENCE],
       dpopMode: 'ALLOWED',
       replayStore: 'process',
+      clientCertificates: 'rfc9440 Client-Cert',
+      certificateRequired: true,
       crossOrigin: true,
       files: [],
     });

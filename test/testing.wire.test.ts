@@ -1,7 +1,7 @@
 /* The test issuer and the route matrix: correct routes pass, and wrong ones are found. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeGuard } from '../src/gate/rules/guards.ts';
+import { MadeGuard } from '../src/gate/rules/guards.ts';
 import {
   anyScope,
   authenticated,
@@ -77,7 +77,7 @@ function fickle(first: boolean): Guard {
     return (asked % 2 === 1) === first;
   };
 
-  return makeGuard('scope read', passes, scope('read').refused);
+  return new MadeGuard('scope read', passes, scope('read').refused, undefined);
 }
 
 test('the route matrix names every route that responds wrongly, and the request', async () => {

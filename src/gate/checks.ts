@@ -5,7 +5,7 @@ import type { Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
-import { createIssuers, haveKeys } from '../verify/issuers.ts';
+import { createIssuers, haveKeys, type Surroundings } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
 import { createDecide, type Decide } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';
@@ -50,10 +50,11 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
   const { clock } = serving;
   const { log = NO_LOG } = values.log ?? {};
   const metrics = Part.contentOf(values.metrics);
-  const issuers = createIssuers(values, { clock, log, count: metrics?.count });
+  const surroundings = { clock, log, count: metrics?.count };
+  const issuers = createIssuers(values, surroundings);
   const replayStore = createStore(values, clock, log);
 
-  const verification = createVerification(values, issuers, replayStore, clock);
+  const verification = createVerification(values, issuers, replayStore, surroundings);
   const answers = createAnswers(values, serving, verification);
   const unwatch = metrics?.watch({ ...serving, issuers, replayStore });
 
@@ -85,6 +86,7 @@ function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
 
 /** What decides on tokens and proofs, and tells what they were compared with. */
 export interface Verification {
+  readonly surroundings: Surroundings;
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;
   readonly expect: Expect | undefined;
@@ -94,18 +96,20 @@ function createVerification(
   values: GateValues,
   issuers: readonly Issuer[],
   replayStore: ReplayStore,
-  clock: Clock,
+  surroundings: Surroundings,
 ): Verification {
-  const count = Part.contentOf(values.metrics)?.count;
+  const { clock, count } = surroundings;
+  const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(values.dpopMode);
   return {
+    surroundings,
     verifyToken: createTokenVerifier(issuers, clock, values.tokenCacheEntries, count),
-    checkSender: createSenderCheck(values, replayStore, count),
+    checkSender: createSenderCheck(values, replayStore, count, confirm),
     expect: createExpect(issuers, values),
   };
 }
 
 export function createAnswers(values: GateValues, serving: Serving, verification: Verification): Answers {
-  const { clock, isService, joinsChallenges = false } = serving;
+  const { isService, joinsChallenges = false } = serving;
   const observer = createObserverOf(values, serving, verification.expect);
   const cors = createCors(values, serving);
 
@@ -116,7 +120,7 @@ export function createAnswers(values: GateValues, serving: Serving, verification
   const replyToPreflight = isService ? cors?.preflight : undefined;
 
   return {
-    decide: createDecide({ ...verification, dpopMode: values.dpopMode, clock }),
+    decide: createDecide({ ...verification, dpopMode: values.dpopMode }),
     early: (facts) => replyToReader?.(facts) ?? replyToPreflight?.(facts),
     replies: createReplies(challenges, cors ?? SAME_ORIGIN, observer.observe, values.onError),
     observer,

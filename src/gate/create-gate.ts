@@ -3,7 +3,8 @@
 import { systemClock as clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/part.ts';
 import { createChecks } from './checks.ts';
-import { createGateMethods, type GateMethods } from './foreign/gate.ts';
+import { createGateMethods } from './foreign/gate.ts';
+import type { GateMethods } from './foreign/verdict.ts';
 import { readGateOptions, type GateOptions } from './options.ts';
 
 /** Made by `createGate`. */

@@ -13,6 +13,7 @@ import {
 import { ignoreErrors } from '../verify/base/clock.ts';
 import { EVENTS, type Count, type Log, type LogLevel } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
+import type { ConfirmCertificate } from '../verify/caller.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { createOwnStore, type CreateReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import {
@@ -43,11 +44,27 @@ export type LogPart = Part<LogSink>;
 /** A logger of the user's own. */
 export type LogFunction = (level: LogLevel, message: string, fields: Readonly<object>) => unknown;
 
+/** Where client certificates come from. */
+export interface ClientCertificates {
+  readonly createConfirm: (dpopMode: DpopMode) => ConfirmCertificate;
+  /** Whether a Bearer token must be bound to one. */
+  readonly isRequired: boolean;
+  readonly source: string;
+  /** The header field that holds them, in lower case; none for TLS. */
+  readonly field: string | undefined;
+  /** Who may send the field. */
+  readonly proxies: string | readonly string[] | undefined;
+}
+
+/** Made by `clientCertificates`. */
+export type ClientCertificatesPart = Part<ClientCertificates>;
+
 /** What resource metadata say (RFC 9728 §2). */
 export interface Resource {
   readonly issuers: IssuersByName;
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
+  readonly clientCertificates?: ClientCertificatesPart | undefined;
   readonly log: Log;
 }
 
@@ -113,6 +130,8 @@ interface AnswerValues {
   /** Where the reasons of refusals are explained, each under its own fragment (RFC 6750 §3). */
   readonly errorDocsUrl: string | undefined;
   readonly log: LogSink | undefined;
+  /** Where the certificates come from that tokens may be bound to, made by `clientCertificates`. */
+  readonly clientCertificates: ClientCertificatesPart | undefined;
   /** Resource metadata, made by `resourceMetadata`. */
   readonly metadata: MetadataPart | undefined;
   /** Which other origins may read responses, made by `cors`. */
@@ -146,6 +165,7 @@ export const GATE_RULES: RulesOf<GateOptions> = {
   errorDetail: boolean,
   errorDocsUrl,
   log: functionOr(Part.rule('log', 'jsonLog()')),
+  clientCertificates: Part.rule('clientCertificates', 'clientCertificates({ source })'),
   metadata: Part.rule('metadata', 'resourceMetadata({ url })'),
   cors: Part.rule('cors', 'cors({ origins })'),
   metrics: Part.rule('metrics', 'createMetrics()'),
@@ -162,6 +182,7 @@ export const OF_SERVICE = {
   host: ofService,
   bodyLimitBytes: ofService,
   handlerTimeoutSeconds: ofService,
+  requestTimeoutSeconds: ofService,
   shutdownDelaySeconds: ofService,
 };
 
@@ -175,6 +196,9 @@ export function readGateOptions(given: GateOptions): GateValues {
 }
 
 export const NO_PROOFS = 'has no use while the DPoP mode is DISABLED; remove it or set the mode';
+
+export const NO_BEARER =
+  'has no use while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it';
 
 export const WRONG_RESOURCE =
   'must be https:// (http:// on loopback), with the origin of the public URL, no "=", no "/" after a path';
@@ -190,8 +214,8 @@ export function readFitting<Values extends GateValues>(
   defaults: object,
 ): Values {
   const values = readOptions<Values & GateOptions>(given, rules, defaults, REQUIRED);
-  const { replayStore, dpopMode, metadata } = values;
-  if (replayStore !== undefined && dpopMode === 'DISABLED') throwProblem('replayStore', NO_PROOFS);
+  requireUse(values);
+  const { metadata } = values;
 
   const publicUrl = values.publicUrl?.replace(/\/$/, '');
   const url = Part.contentOf(metadata)?.url;
@@ -200,6 +224,14 @@ export function readFitting<Values extends GateValues>(
 
   const issuers = readIssuers(values, values.issuers);
   return { ...values, publicUrl, issuers, log: sinkOf(values), replayStore: storeOf(values) };
+}
+
+/** Of options that the DPoP mode may leave without use. */
+function requireUse({ replayStore, clientCertificates, dpopMode }: GateOptions) {
+  if (replayStore !== undefined && dpopMode === 'DISABLED') throwProblem('replayStore', NO_PROOFS);
+
+  const needsCertificate = Part.contentOf(clientCertificates)?.isRequired;
+  if (needsCertificate && dpopMode === 'REQUIRED') throwProblem('clientCertificates: required', NO_BEARER);
 }
 
 /** What a function of the user throws or rejects with is ignored. */

@@ -4,7 +4,7 @@ import { Refused, type Found, type Refusal } from '../verify/base/refusal.ts';
 import type { Caller } from '../verify/caller.ts';
 import type { RawRequest, RequestFacts } from '../verify/request/facts.ts';
 import type { Reply } from './replies/reply.ts';
-import type { Access } from './rules/access.ts';
+import type { DecidedAccess } from './rules/access.ts';
 
 /** A request, and when it began to be served. */
 export interface Arrival {
@@ -22,16 +22,14 @@ export interface RequestRecord extends Found {
   readonly facts?: RequestFacts;
   readonly route?: MatchedRoute | undefined;
   /** The accesses in force: those of the rules, then the route's. */
-  readonly demands?: readonly Access<unknown>[];
+  readonly demands?: readonly DecidedAccess<unknown>[];
   readonly caller?: Caller | undefined;
   /** Replaces `CrossOrigin.forReading`. */
   readonly crossOrigin?: readonly string[];
   /** Why the request was turned away. */
   readonly reason?: RequestReason;
   readonly refusal?: Refusal;
-  /** What was thrown, if it is a bug. */
-  readonly error?: unknown;
-  /** The same for the log. */
+  /** What was thrown, for the log, if it is a bug. */
   readonly bug?: Fields;
   /** Without one, once all is known, the client has gone. */
   readonly reply?: Reply;

@@ -3,7 +3,7 @@
 // requests reach `ownRoutes` only.
 import { isListOf, catching } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
-import type { Caller } from '../verify/caller.ts';
+import { claimsOf, type Caller } from '../verify/caller.ts';
 import { readFacts } from '../verify/request/facts.ts';
 import { fieldValues } from '../verify/request/fields.ts';
 import { isAmbiguous } from '../verify/request/path.ts';
@@ -34,8 +34,8 @@ const NOBODY = {};
 const replies = new WeakMap<object, HandlerReply>();
 
 /** Runs in place of `upstream`: tells the server who the caller is. */
-function admit({ caller }: { readonly caller: Caller | undefined }) {
-  const key = caller?.claims ?? NOBODY;
+function admit({ caller }: { readonly caller: Caller<unknown> | undefined }) {
+  const key = caller === undefined ? NOBODY : claimsOf(caller);
   const known = replies.get(key);
   if (known !== undefined) return known;
 
@@ -44,15 +44,16 @@ function admit({ caller }: { readonly caller: Caller | undefined }) {
   return reply;
 }
 
-const replyFor = (caller: Caller | undefined) => ({
+const replyFor = (caller: Caller<unknown> | undefined) => ({
   status: 200,
   fields: [...NO_CONTENT.fields, ...identityOf(caller), 'Content-Length', '0'],
   content: '',
 });
 
 /** Always all four: for a missing one, a proxy may pass on the client's field or a placeholder. */
-function identityOf(caller: Partial<Caller> = {}) {
-  const { subject, issuer, scopes = [], claims } = caller;
+function identityOf(caller?: Caller<unknown>) {
+  const { subject, issuer, scopes = [] } = caller ?? {};
+  const claims = caller && claimsOf(caller);
   // Before Node 26, JSON.stringify fails at 5,000 levels, which would be over 8 KiB anyway.
   const json = claims && catching('RangeError', () => JSON.stringify(claims));
   const encoded = json && Buffer.from(json).toString('base64url');

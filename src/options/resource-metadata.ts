@@ -123,7 +123,7 @@ function createResourceMetadata(options: ResourceValues, resource: Resource): Ea
 /** RFC 9728 §2. JSON leaves out members without a value (§3.2). */
 function documentOf(
   { url, scopes, name, documentation }: ResourceValues,
-  { dpopMode, dpopAlgorithms, issuers }: Resource,
+  { dpopMode, dpopAlgorithms, clientCertificates, issuers }: Resource,
 ) {
   const isRequired = dpopMode === 'REQUIRED';
 
@@ -134,6 +134,7 @@ function documentOf(
     bearer_methods_supported: isRequired ? undefined : ['header'],
     resource_name: name,
     resource_documentation: documentation,
+    tls_client_certificate_bound_access_tokens: clientCertificates && true,
     dpop_signing_alg_values_supported: dpopMode === 'DISABLED' ? undefined : dpopAlgorithms,
     dpop_bound_access_tokens_required: isRequired || undefined,
   };

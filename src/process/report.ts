@@ -10,6 +10,7 @@ import {
   type Fields,
   type LogEvent,
 } from '../verify/base/events.ts';
+import { Part } from '../verify/base/part.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 
@@ -33,8 +34,17 @@ export function summaryOf({ kind, values, loaded: { settings, files } }: Deploym
     dpopMode: printable(values.dpopMode),
     dpopAlgorithms: otherThan(ALGORITHM_NAMES, values.dpopAlgorithms),
     replayStore: printable(values.replayStore === undefined ? 'process' : 'shared'),
+    ...certificatesOf(values),
     crossOrigin: values.cors !== undefined,
     files: files.map(printableSetting),
+  };
+}
+
+function certificatesOf({ clientCertificates }: ServiceValues) {
+  const content = Part.contentOf(clientCertificates);
+  return {
+    clientCertificates: content && printableSetting(content.source),
+    certificateRequired: content?.isRequired,
   };
 }
 
@@ -51,6 +61,7 @@ const PATHS: Readonly<Record<string, string>> = {
   metadata: 'gatehouse-http/resource-metadata',
   cors: 'gatehouse-http/cors',
   metrics: 'gatehouse-http/metrics',
+  clientCertificates: 'gatehouse-http/certificates',
 };
 
 function importsOf(values: ServiceValues) {
@@ -118,9 +129,11 @@ async function firstOutcomes({ issuers, replayStore }: ListeningService) {
 
 function reportOf(deployment: Deployment, events: readonly Event[]) {
   const { profile, ...summary } = summaryOf(deployment);
-  const { isPolicy } = deployment.kind;
+  const { kind, values } = deployment;
+  const certificateProxies = Part.contentOf(values.clientCertificates)?.proxies;
   const lines = events.map(({ event, fields }) => ({ event, ...fields }));
-  return { profile, isPolicy, ...summary, imports: importsOf(deployment.values), events: lines };
+  const details = { certificateProxies, imports: importsOf(values), events: lines };
+  return { profile, isPolicy: kind.isPolicy, ...summary, ...details };
 }
 
 /** What the log would have had. */

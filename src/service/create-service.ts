@@ -102,9 +102,11 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     isService: true,
     joinsChallenges: kind.isPolicy,
   });
+
+  const options = optionsOf(checks, values, kind);
   const readersOfRoutes = kind.createReaders(served, ownRoutes, checks.early);
-  const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, values);
-  const pipeline = createPipeline(readers, checks.decide, { ...checks, ...values, clock: kind.clock });
+  const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, options);
+  const pipeline = createPipeline(readers, checks.decide, options);
   Part.use(values);
 
   return {
@@ -112,6 +114,11 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     phase,
     responder: createResponder(pipeline, checks.replies, checks.observer, kind.clock),
   };
+}
+
+function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {
+  const hiddenField = Part.contentOf(values.clientCertificates)?.field;
+  return { ...checks, ...values, clock, hiddenField };
 }
 
 /** Where it listens. */
@@ -130,9 +137,9 @@ export interface ListeningService extends ComposedService {
 export function createListeningService(routes: Routes, values: ServiceValues, kind: Kind): ListeningService {
   const service = composeService(routes, values, kind);
   const { clock } = kind;
-  const { host, port, metrics, shutdownDelaySeconds } = values;
+  const { host, port, metrics, shutdownDelaySeconds, requestTimeoutSeconds } = values;
   const endpoint = Part.contentOf(metrics)?.endpoint;
-  const listener = createListener(service.responder, clock);
+  const listener = createListener(service.responder, clock, requestTimeoutSeconds * 1_000);
   let listening: unknown;
 
   async function listenBoth() {

@@ -18,6 +18,8 @@ interface ListenerValues {
   readonly bodyLimitBytes: number;
   /** How long a handler may take; 0 for any time. Default: 30. */
   readonly handlerTimeoutSeconds: number;
+  /** How long a whole request, with its body, may take to arrive. Default: 15. */
+  readonly requestTimeoutSeconds: number;
   /** How long `stop` waits, no longer ready, before it closes the port. Default: 0. */
   readonly shutdownDelaySeconds: number;
 }
@@ -34,6 +36,7 @@ export const SERVICE_RULES: RulesOf<ServiceOptions> = {
   host: textWithoutBlanks,
   bodyLimitBytes: integer(1, 16_777_216),
   handlerTimeoutSeconds: integer(0, 3_600),
+  requestTimeoutSeconds: integer(1, 3_600),
   shutdownDelaySeconds: integer(0, 60),
 };
 
@@ -42,15 +45,23 @@ export const SERVICE_DEFAULTS: Partial<ServiceValues> = {
   port: 3001,
   bodyLimitBytes: 102_400,
   handlerTimeoutSeconds: 30,
+  requestTimeoutSeconds: 15,
   shutdownDelaySeconds: 0,
 };
+
+export const NO_TLS =
+  'must not be tls, since a service offers no TLS; choose the form that your proxy writes, such as rfc9440';
 
 export const SAME_PORT = 'is the port of the service itself; choose another';
 
 /** Throws a `TypeError` for the first that is wrong. */
 export function readServiceOptions(given: ServiceOptions): ServiceValues {
   const values = readFitting<ServiceValues>(given, SERVICE_RULES, SERVICE_DEFAULTS);
-  const { metrics, port } = values;
+  const { clientCertificates, metrics, port } = values;
+  if (Part.contentOf(clientCertificates)?.source === 'tls') {
+    throwProblem('clientCertificates: source', NO_TLS);
+  }
+
   const isTaken = port !== 0 && Part.contentOf(metrics)?.endpoint?.port === port;
   return isTaken ? throwProblem('metrics: port', SAME_PORT) : values;
 }

@@ -9,7 +9,7 @@ import type { Names } from './table.ts';
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|CLIENT_CERT|REVOCATION|ISSUER_[^_]+)_/g;
 
 /** Safeguards of other versions: one that is silently ignored would be no safeguard. */
-const RESERVED = ['CLIENT_CERT_', 'REVOCATION_'];
+const RESERVED = ['REVOCATION_'];
 
 const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
 

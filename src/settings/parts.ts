@@ -1,13 +1,14 @@
 // The settings of parts, and the parts that they make. Promises: a part is imported when its setting is set,
 // with the rule of the setting.
-import { isSameOrigin, NO_PROOFS, WRONG_RESOURCE, type LogPart } from '../gate/options.ts';
+import { isSameOrigin, NO_BEARER, NO_PROOFS, WRONG_RESOURCE, type LogPart } from '../gate/options.ts';
+import type { CertificateSource, ClientCertificatesOptions } from '../options/certificates/certificates.ts';
 import type { CorsOptions } from '../options/cors.ts';
 import { jsonLog, LOG_RULES, type LogOptions } from '../options/log.ts';
 import type { ResourceOptions } from '../options/resource-metadata.ts';
-import { SAME_PORT, type ServiceOptions } from '../service/options.ts';
-import { integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
+import { NO_TLS, SAME_PORT, type ServiceOptions } from '../service/options.ts';
+import { boolean as trueOrFalse, integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
 import { throwProblem } from './entry.ts';
-import { boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
+import { anyOrList, boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
 import { setting, type Earlier, type ValuesOf } from './table.ts';
 
 const importRedis = () => import('../options/redis/replay.ts');
@@ -16,6 +17,8 @@ const importTarget = () => import('../options/redis/target.ts');
 
 const importProxy = () => import('../options/proxy.ts');
 
+const importCertificates = () => import('../options/certificates/certificates.ts');
+
 const importCors = () => import('../options/cors.ts');
 
 const importResource = () => import('../options/resource-metadata.ts');
@@ -23,6 +26,10 @@ const importResource = () => import('../options/resource-metadata.ts');
 /** The rule of a member of the part. */
 const ofCors = (name: keyof CorsOptions) => ({
   importRule: async () => (await importCors()).CORS_RULES[name],
+});
+
+const ofCertificates = (name: keyof ClientCertificatesOptions) => ({
+  importRule: async () => (await importCertificates()).CERTIFICATE_RULES[name],
 });
 
 const ofResource = (name: keyof ResourceOptions) => ({
@@ -38,6 +45,23 @@ export const PART_SETTINGS = {
   }),
   proxy: setting('IDP_PROXY', 'idp.proxy', text, {
     importRule: async () => (await importProxy()).proxyUrl,
+  }),
+  clientCertSource: setting('CLIENT_CERT_SOURCE', 'api.clientCertSource', text, {
+    ...ofCertificates('source'),
+    misfit: (source) => (source === 'tls' ? NO_TLS : undefined),
+  }),
+  clientCertField: setting('CLIENT_CERT_FIELD', 'api.clientCertField', text, {
+    ...ofCertificates('field'),
+    misfit: (_, earlier) => withoutSource(earlier),
+  }),
+  clientCertProxies: setting('CLIENT_CERT_PROXIES', 'api.clientCertProxies', anyOrList, {
+    ...ofCertificates('proxies'),
+    byDefault: noProxies,
+    misfit: (_, earlier) => withoutSource(earlier),
+  }),
+  clientCertRequired: setting('CLIENT_CERT_REQUIRED', 'api.clientCertRequired', boolean, {
+    rule: trueOrFalse,
+    misfit: (isRequired, earlier) => (isRequired ? requiredInVain(earlier) : undefined),
   }),
   resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), ofResource('scopes')),
   resourceName: setting('RESOURCE_NAME', 'resource.name', text, ofResource('name')),
@@ -82,12 +106,27 @@ function noResourceUrl(earlier: Earlier) {
     : throwProblem('is required by the scopes, name and documentation of a resource; set it or remove those');
 }
 
+const NO_SOURCE = 'has no effect without CLIENT_CERT_SOURCE; set that too, or remove this';
+
+/** `earlier` lacks the source if it has a problem. */
+const withoutSource = (earlier: Earlier) =>
+  'clientCertSource' in earlier && earlier.clientCertSource === undefined ? NO_SOURCE : undefined;
+
+const requiredInVain = (earlier: Earlier) =>
+  earlier.dpopMode === 'REQUIRED' ? NO_BEARER : withoutSource(earlier);
+
+const NO_PROXIES = 'is required by CLIENT_CERT_SOURCE; list the addresses of the proxies that send the field';
+
+function noProxies({ clientCertSource }: Earlier) {
+  return clientCertSource === undefined ? undefined : throwProblem(NO_PROXIES);
+}
+
 export type PartValues = ValuesOf<typeof PART_SETTINGS>;
 
 /** Those that no setting describes are `undefined`. */
 export interface Parts extends Pick<
   ServiceOptions,
-  'replayStore' | 'connect' | 'metadata' | 'cors' | 'metrics'
+  'replayStore' | 'connect' | 'clientCertificates' | 'metadata' | 'cors' | 'metrics'
 > {
   readonly log: LogPart;
 }
@@ -100,10 +139,20 @@ export async function createParts(settings: PartValues): Promise<Parts> {
     log: jsonLog({ level: logLevel as LogOptions['level'], access }),
     replayStore: store === undefined ? undefined : (await importRedis()).redisReplayStore(store),
     connect: proxy === undefined ? undefined : (await importProxy()).throughProxy(proxy),
+    clientCertificates: await createCertificates(settings),
     metadata: await createMetadata(settings),
     cors: await createCors(settings),
     metrics: port === undefined ? undefined : await createMetrics(port, settings.metricsHost),
   };
+}
+
+async function createCertificates(settings: PartValues) {
+  const { clientCertSource, clientCertField: field, clientCertProxies: proxies } = settings;
+  if (clientCertSource === undefined) return undefined;
+
+  const source = clientCertSource as CertificateSource;
+  const { clientCertificates } = await importCertificates();
+  return clientCertificates({ source, field, proxies, required: settings.clientCertRequired });
 }
 
 async function createMetadata(settings: PartValues) {

@@ -40,3 +40,9 @@ export const listOrNone: Reader<readonly string[] | undefined> = (raw) => {
   const members = list()(raw);
   return members.length > 0 ? members : undefined;
 };
+
+/** The word `any` alone, or a list. */
+export const anyOrList: Reader<'any' | readonly string[]> = (raw) => {
+  const members = list(1)(raw);
+  return String(members) === 'any' ? 'any' : members;
+};

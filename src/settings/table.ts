@@ -82,5 +82,6 @@ export const RING_SETTINGS = {
   trustProxy: setting('TRUST_PROXY', 'api.trustProxy', boolean),
   bodyLimitBytes: setting('BODY_LIMIT_BYTES', 'api.bodyLimitBytes', integer),
   handlerTimeoutSeconds: setting('HANDLER_TIMEOUT_SECONDS', 'server.handlerTimeoutSeconds', integer),
+  requestTimeoutSeconds: setting('REQUEST_TIMEOUT_SECONDS', 'server.requestTimeoutSeconds', integer),
   shutdownDelaySeconds: setting('SHUTDOWN_DELAY_SECONDS', 'server.shutdownDelaySeconds', integer),
 };

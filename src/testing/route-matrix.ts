@@ -1,10 +1,11 @@
 // A check of every route's access, by requests with tokens of a test issuer.
+import { systemClock } from '../verify/base/clock.ts';
 import { STATUSES } from '../gate/replies/challenge.ts';
-import { authenticated, checkAccess, type Access } from '../gate/rules/access.ts';
-import type { Guard } from '../gate/rules/guards.ts';
 import { isBelow, isMount } from '../service/fetch/mounts.ts';
+import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
+import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
 import { createRouter } from '../service/routes/router.ts';
-import { upstream, withHandler, type Route, type Routes } from '../service/routes/route.ts';
+import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
 import { createService, OWN_ROUTES, problemsOf } from '../service/create-service.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -19,9 +20,9 @@ export class RouteMatrixError extends Error {}
 /**
  * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
  * with all scopes, no scopes, and all scopes but those of each guard. Besides scopes, tokens have only the
- * usual claims; the guards determine what to expect. Runs no handler, and tests routes of `runForwardAuth`
- * like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or with a `TypeError`
- * if the routes cannot be served.
+ * usual claims; the guards determine what to expect. Runs no handler, asks no decision, and tests routes of
+ * `runForwardAuth` like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or with
+ * a `TypeError` if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
@@ -31,7 +32,8 @@ export async function assertRouteMatrix(asked: Routes): Promise<void> {
   if (problems.length > 0) throw new TypeError(problems.join('\n'));
 
   const routes = asked.routes.map(withoutHandler);
-  const mismatches = await mismatchesOf({ ...asked, routes });
+  const rules = asked.rules?.map((rule) => withAccess(rule, withoutDecisions(rule.access)));
+  const mismatches = await mismatchesOf(rules === undefined ? { routes } : { routes, rules });
   if (mismatches.length > 0) throw new RouteMatrixError(mismatches.join('\n'));
 }
 
@@ -65,9 +67,21 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
 /** No route has `OPTIONS`. */
 const methodOf = (route: Route) => (isMount(route) ? 'OPTIONS' : route.method);
 
-const withoutHandler = (route: Route): Route => withHandler(route, () => ({}));
+const withoutHandler = (route: Route): Route =>
+  withHandler(route, () => ({}), withoutDecisions(route.access));
 
-type InForce = readonly Access<unknown>[];
+/** Decisions ask others, and are not about the token. */
+function withoutDecisions<Admitted>(access: DecidedAccess<Admitted>) {
+  const guards = access.guards.filter(isAtOnce);
+  if (guards.length === access.guards.length) return access;
+
+  const [first, ...others] = guards;
+  return first === undefined ? authenticated : needs(first, ...others);
+}
+
+const isAtOnce = (guard: AnyGuard): guard is PlainGuard<unknown> => guard.further?.wait === undefined;
+
+type InForce = readonly DecidedAccess<unknown>[];
 
 type Ask = ReturnType<typeof createAsk>['ask'];
 
@@ -95,7 +109,11 @@ async function askForCredentials(ask: Ask, inForce: InForce, { bearer }: TestIss
   await ask('another scheme', refused, { authorization: 'Basic eA==' });
 }
 
-const scopesOf = ({ refused }: Guard) => refused.refusal.scopes ?? [];
+const scopesOf = ({ refused }: AnyGuard) => refused.refusal.scopes ?? [];
+
+const NO_FACTS = { method: 'GET', host: undefined, path: '/' };
+
+const NOTHING_ELSE = { clock: systemClock, log: () => {}, count: undefined };
 
 async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestIssuer & Gate) {
   const guards = inForce.flatMap((access) => access.guards);
@@ -106,7 +124,9 @@ async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestI
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
-    const refused = verdict.caller && checkAccess(inForce, verdict.caller, true);
+    const question = { facts: { ...NO_FACTS, rawHeaders } };
+    const { caller } = verdict;
+    const refused = caller && (await checkAccess(inForce, caller, true, question, NOTHING_ELSE));
     await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
   }
 

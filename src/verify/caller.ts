@@ -1,8 +1,9 @@
 // Verified token + its credentials → Caller (RFC 9449 §7). Trusts credentials.ts for the schemes that the
-// mode accepts. Promises: unless DPoP is off, a bound token came with a proof of its key; one proof
-// makes one Caller (RFC 9449 §2). Does not check scopes or claims: gate/rules/guards.ts does.
+// mode accepts. Promises: unless DPoP is off, a token that is bound to a key came with a proof of it; one
+// proof makes one Caller (RFC 9449 §2). Does not check certificates: a part does, before any proof. Does not
+// check scopes or claims: gate/rules/guards.ts does.
 import { andThen, type MaybePromise } from './base/clock.ts';
-import { isFiniteNumber, isJsonObject, isTextArray } from './base/encoding.ts';
+import { isFiniteNumber, isJsonObject, isTextArray, type JsonObject } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
 import { refuse, Refused, unavailable, type Found } from './base/refusal.ts';
 import type { RequestFacts } from './request/facts.ts';
@@ -14,47 +15,58 @@ import type { ReplayStore } from './dpop/replay.ts';
 /** Stricter: never read from a namespace, which could hold another `iss` (RFC 7519 §4.1). */
 const REGISTERED = /^(?:iss|sub|aud|exp|nbf|iat|jti)$/;
 
-class CheckedCaller {
+class CheckedCaller<Claims> {
   readonly #token;
+  readonly #claims;
   readonly #issuer;
   readonly #scheme;
   readonly #nowMillis;
-  /** As the provider wrote them. */
+  /** As the provider wrote them, or what the schema of the guard `claims` made of them. */
   readonly claims;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce;
 
-  constructor(token: VerifiedToken, scheme: Scheme, nowMillis: number, freshNonce?: string) {
-    const { claims, issuer } = verifiedOf(token);
+  constructor(token: VerifiedToken, claims: Claims, scheme: Scheme, nowMillis: number, freshNonce?: string) {
+    const verified = verifiedOf(token);
     this.claims = claims;
     this.#token = token;
-    this.#issuer = issuer;
+    this.#claims = verified.claims;
+    this.#issuer = verified.issuer;
     this.#scheme = scheme;
     this.#nowMillis = nowMillis;
     this.freshNonce = freshNonce;
     Object.freeze(this);
   }
 
-  static isGenuine(caller: unknown): caller is CheckedCaller {
+  static isGenuine(caller: unknown): caller is CheckedCaller<JsonObject> {
     return #issuer in Object(caller);
   }
 
-  static schemeOf(caller: CheckedCaller) {
+  static schemeOf(caller: Caller) {
     return caller.#scheme;
   }
 
-  static foundOf(caller: CheckedCaller): Found {
+  static issuerOf(caller: Caller) {
+    return caller.#issuer;
+  }
+
+  static foundOf(caller: Caller): Found {
     const { kid, issuerName } = verifiedOf(caller.#token).found;
     return { kid, issuerName, freshNonce: caller.freshNonce };
   }
 
-  static callerAt(caller: CheckedCaller, nowMillis: number) {
-    return new CheckedCaller(caller.#token, caller.#scheme, nowMillis);
+  /** Of the token, as the provider wrote them. */
+  static claimsOf(caller: Caller<unknown>) {
+    return caller.#claims;
+  }
+
+  static copyOf<Claims>(caller: Caller<unknown>, claims: Claims, nowMillis = caller.#nowMillis) {
+    return new CheckedCaller(caller.#token, claims, caller.#scheme, nowMillis, caller.freshNonce);
   }
 
   /** The `sub` claim, unique only within its issuer. */
   get subject() {
-    return String(this.claims.sub);
+    return String(this.#claims.sub);
   }
 
   /** The `iss` claim. */
@@ -69,25 +81,25 @@ class CheckedCaller {
 
   /** In milliseconds since the epoch. At that time, end anything that outlives the request. */
   get expiresAtMillis() {
-    return Number(this.claims.exp) * 1000;
+    return Number(this.#claims.exp) * 1000;
   }
 
   /** The claim `<namespace>name`, or else `name`. Registered claims have no namespace. */
   claim(name: string): unknown {
-    const namespaced = REGISTERED.test(name) ? undefined : this.claims[this.#issuer.claimNamespace + name];
-    return namespaced === undefined ? this.claims[name] : namespaced;
+    const namespaced = REGISTERED.test(name) ? undefined : this.#claims[this.#issuer.claimNamespace + name];
+    return namespaced === undefined ? this.#claims[name] : namespaced;
   }
 
   /** The granted scopes, from a space-separated string (RFC 6749 §3.3) or an array. */
   get scopes(): readonly string[] {
-    const granted = this.claims[this.#issuer.scopeClaim];
+    const granted = this.#claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
     return isTextArray(granted) ? granted : [];
   }
 
   /** The granted scopes, space-separated, or `null`. */
   get scopeText() {
-    const granted = this.claims[this.#issuer.scopeClaim];
+    const granted = this.#claims[this.#issuer.scopeClaim];
     return typeof granted === 'string' ? granted : this.scopes.join(' ') || null;
   }
 
@@ -96,7 +108,7 @@ class CheckedCaller {
    * `auth_time`, and for a future one.
    */
   hasLoggedInWithin(seconds: number) {
-    const loginSeconds = this.claims.auth_time;
+    const loginSeconds = this.#claims.auth_time;
     if (!isFiniteNumber(loginSeconds)) return false;
 
     const { clockToleranceSeconds } = this.#issuer;
@@ -109,12 +121,12 @@ class CheckedCaller {
  * A client that presented a verified token in the way that its binding and the DPoP mode require. Made only
  * in this file.
  */
-export interface Caller extends CheckedCaller {}
+export interface Caller<Claims = JsonObject> extends CheckedCaller<Claims> {}
 
 export const { isGenuine } = CheckedCaller;
 
 /** Throw a `TypeError` for look-alikes. */
-export const { schemeOf, foundOf, callerAt } = CheckedCaller;
+export const { schemeOf, issuerOf, foundOf, claimsOf, copyOf } = CheckedCaller;
 
 export type SenderCheck = (
   token: VerifiedToken,
@@ -123,6 +135,12 @@ export type SenderCheck = (
   nowMillis: number,
 ) => MaybePromise<Caller | Refused>;
 
+/**
+ * Checks what a token names as its confirmation (`cnf`), as far as the scheme has no proof of it (RFC 8705
+ * §3). Returns `undefined` if that is met.
+ */
+export type ConfirmCertificate = (cnf: unknown, scheme: Scheme, facts: RequestFacts) => Refused | undefined;
+
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
 /** Creates the check on how a token is presented, in the order of docs/dpop.md. */
@@ -130,8 +148,11 @@ export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,
   count?: Count,
+  confirmCertificate?: ConfirmCertificate,
 ): SenderCheck {
   const verifyProof = createProofVerifier(options);
+  const knowsCertificates = confirmCertificate !== undefined;
+  const takesAsUnbound = knowsCertificates || options.dpopMode === 'DISABLED';
 
   /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new. */
   function recordOnce({ thumbprint, jti, expiresAtSeconds }: Proof, nowMillis: number) {
@@ -142,17 +163,9 @@ export function createSenderCheck(
     });
   }
 
-  return function checkSender(token, credentials, facts, nowMillis) {
-    const { cnf } = verifiedOf(token).claims;
-    if (credentials.scheme === 'Bearer') {
-      // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens
-      // pass as if unbound.
-      if (cnf !== undefined && options.dpopMode !== 'DISABLED') return refuse('bound-token');
-
-      return new CheckedCaller(token, 'Bearer', nowMillis);
-    }
-
-    const boundThumbprint = confirmedThumbprint(cnf);
+  const checkProof: SenderCheck = (token, credentials, facts, nowMillis) => {
+    const { claims } = verifiedOf(token);
+    const boundThumbprint = confirmedThumbprint(claims.cnf, knowsCertificates);
     if (boundThumbprint instanceof Refused) return boundThumbprint;
 
     // RFC 9449 §7.1
@@ -167,9 +180,23 @@ export function createSenderCheck(
 
     return andThen(recordOnce(proof, nowMillis), (verdict) =>
       verdict === 'new'
-        ? new CheckedCaller(token, 'DPoP', nowMillis, freshNonce)
+        ? new CheckedCaller(token, claims, 'DPoP', nowMillis, freshNonce)
         : NOT_NEW[verdict].with({ freshNonce }),
     );
+  };
+
+  return function checkSender(token, credentials, facts, nowMillis) {
+    const { claims } = verifiedOf(token);
+    const unconfirmed = confirmCertificate?.(claims.cnf, credentials.scheme, facts);
+    if (unconfirmed !== undefined) return unconfirmed;
+
+    if (credentials.scheme === 'DPoP') return checkProof(token, credentials, facts, nowMillis);
+
+    // RFC 9449 §7.2, RFC 8705 §3: Bearer confirms no binding. Choice: with DPoP disabled, bound tokens pass
+    // as if unbound.
+    if (claims.cnf !== undefined && !takesAsUnbound) return refuse('bound-token');
+
+    return new CheckedCaller(token, claims, 'Bearer', nowMillis);
   };
 }
 
@@ -179,13 +206,19 @@ const NOT_NEW = {
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/** Registered (RFC 7800 §3, RFC 8705 §3.1, RFC 9203 §3.2) but unsupported. */
-const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'x5t#S256', 'osc'];
+/** Registered (RFC 7800 §3, RFC 9203 §3.2) but unsupported. */
+const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'osc'];
+
+/** Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods. */
+export const isConfirmable = (cnf: unknown): cnf is JsonObject =>
+  isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
+
+/** RFC 8705 §3.1 */
+const CERTIFICATE = 'x5t#S256';
 
 /** RFC 9449 §6.1 */
-function confirmedThumbprint(cnf: unknown = {}) {
-  // Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods.
-  const isKnown = isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
+function confirmedThumbprint(cnf: unknown = {}, knowsCertificates: boolean) {
+  const isKnown = isConfirmable(cnf) && (knowsCertificates || cnf[CERTIFICATE] === undefined);
   if (!isKnown) return refuse('confirmation-refused');
 
   const { jkt } = cnf;

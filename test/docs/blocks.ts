@@ -14,6 +14,7 @@ import {
 } from '../../src/verify/base/refusal.ts';
 import { createRefusalReplies } from '../../src/gate/replies/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/rules/guards.ts';
+import { actor, claims, decision, notDelegated } from '../../src/decisions.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import type { Results } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
@@ -173,6 +174,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
+    when: 'you import `gatehouse-http/certificates`, or set `CLIENT_CERT_SOURCE`',
+    entries: ['certificates.ts', 'options/certificates/certificates.ts'],
+    isPart: true,
+  },
+  {
     when: 'you import `gatehouse-http/resource-metadata`, or set `RESOURCE_URL`',
     entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
     isPart: true,
@@ -190,6 +196,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
   {
     when: 'a process finds `.env`, `application.yml` or the file of `CONFIG_FILE`',
     entries: ['settings/dot-env.ts', 'settings/yaml.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/decisions`',
+    entries: ['decisions.ts', 'options/decisions.ts'],
     isPart: true,
   },
 ];
@@ -254,6 +265,10 @@ const guards: Block = (written) => {
     'claimEquals(name, value)': claimEquals('<name>', 'x'),
     'claimIncludes(name, values)': claimIncludes('<name>', ['x']),
     'claimCheck(what, check)': claimCheck('<what>', () => true),
+    'decision(what, decide)': decision('<what>', () => true),
+    'actor(…)': actor('x'),
+    notDelegated,
+    'claims(schema)': claims({ '~standard': { version: 1, validate: (value) => ({ value }) } }),
   };
   const derived = Object.entries(samples).map(([name, { refused }]) => {
     return [refused.refusal.description.replace(/<\w+>/, code), code(name)];

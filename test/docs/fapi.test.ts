@@ -5,6 +5,8 @@ import { parseEnv } from 'node:util';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { createGate, needs, scope } from '../../src/gatehouse.ts';
 import { createTestIssuer, type TestAlgorithm } from '../../src/testing.ts';
+import { optionsOf } from '../../src/settings/load-settings.ts';
+import { client, otherClient, written, type ClientCertificate } from '../options/certificates-fixture.ts';
 import { draftProof, makeProofKey, sealProof, type ProofAlgorithm } from '../support/proof.ts';
 import { settingsFrom, type Environment } from '../support/service.ts';
 import { samplesUnder, tableUnder } from './pages.ts';
@@ -112,3 +114,64 @@ test('refuses a token that is not bound to a key [FAPI 2.0 §5.3.4(5)]', async (
 test('refuses a token that is bound to a certificate [FAPI 2.0 §5.3.4(5), RFC 8705 §3.1]', async () => {
   assert.equal(await verdictOf({ claims: { cnf: { 'x5t#S256': 'a' } } }), promised('bound to a certificate'));
 });
+
+const [lines = ''] = samplesUnder(PAGE, 'With certificates', 'sh');
+const ownLines = `${sample.replace('IDP_DPOP_MODE=REQUIRED\n', '')}${lines}`;
+const PROXY = '10.1.2.3';
+
+interface Held {
+  readonly cnf?: object | undefined;
+  readonly certificate?: ClientCertificate | undefined;
+  readonly scheme?: 'Bearer' | 'DPoP';
+  readonly peer?: string;
+}
+
+/** The outcome of a request under the settings for certificates. */
+async function outcomeOf({ cnf, certificate, scheme = 'Bearer', peer = PROXY }: Held): Promise<string> {
+  const issuer = createTestIssuer({ algorithm: 'PS256' });
+  const { domain, audience } = issuer.options;
+  const settings = settingsFrom({
+    IDP_DOMAIN: domain,
+    IDP_AUDIENCE: audience,
+    ...(parseEnv(ownLines) as Environment),
+  });
+  const values = await optionsOf(settings);
+  const { dpopMode, dpopAlgorithms, algorithms, tokenType, clientCertificates } = values;
+  const own = { dpopMode, dpopAlgorithms, algorithms, tokenType, clientCertificates };
+  const gate = createGate({ ...issuer.options, ...own, log: undefined });
+  const usual = { scope: 'accounts', client_id: 'bank', iat: Math.floor(Date.now() / 1000), jti: 'a' };
+  const token = issuer.token({ ...usual, cnf });
+  const rawHeaders = ['Host', HOST, 'Authorization', `${scheme} ${token}`];
+  if (certificate) rawHeaders.push('X-Client-Cert', written('pem', certificate.der));
+  if (scheme === 'DPoP') {
+    const proof = { token, uri: `http://${HOST}${PATH}`, nowSeconds: Math.floor(Date.now() / 1000) };
+    rawHeaders.push('DPoP', sealProof(draftProof(holder, proof)));
+  }
+
+  const socket = { remoteAddress: peer };
+  const access = needs(scope('accounts'));
+  const { refusal } = await gate.check({ method: 'GET', url: PATH, rawHeaders, socket }, access);
+  gate.close();
+  const challenges = refusal?.headers.filter(([name]) => name === 'WWW-Authenticate').join() ?? '';
+  const [, sentence = ''] = /error_description="([^"]*)"/.exec(challenges) ?? [];
+  return refusal === undefined ? '200' : `${refusal.status} ${reasonOf(sentence)}`;
+}
+
+const holder = makeProofKey('ES256');
+const ofCertificate = { 'x5t#S256': client.thumbprint };
+const ofKey = { jkt: holder.thumbprint };
+
+for (const [words, held] of [
+  ['bound to the certificate of the request', { cnf: ofCertificate, certificate: client }],
+  ['with the certificate of another client', { cnf: ofCertificate, certificate: otherClient }],
+  ['the same token without a certificate', { cnf: ofCertificate }],
+  ['somebody else sent', { cnf: ofCertificate, certificate: client, peer: '192.0.2.1' }],
+  ['bound to nothing', { certificate: client }],
+  ['bound to a key, with its proof', { cnf: ofKey, scheme: 'DPoP' }],
+  ['bound to both', { cnf: { ...ofKey, ...ofCertificate }, scheme: 'DPoP' }],
+] as const) {
+  test(`gives a request with a token or certificate ${words} what the page says [FAPI 2.0 §5.3.4(5), RFC 8705 §3]`, async () => {
+    const row = tableUnder(PAGE, 'With certificates').find(([first = '']) => first.includes(words));
+    assert.equal(await outcomeOf(held), row?.[1]?.replaceAll('`', ''));
+  });
+}

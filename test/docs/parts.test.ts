@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createGate } from '../../src/gate.ts';
+import { clientCertificates } from '../../src/certificates.ts';
 import { cors } from '../../src/cors.ts';
 import { jsonLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
@@ -19,6 +20,7 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   log: ['jsonLog', () => jsonLog({ level: 'silent' })],
   replayStore: ['redisReplayStore', () => redisReplayStore('redis://127.0.0.1:1')],
   connect: ['throughProxy', () => throughProxy('http://127.0.0.1:1')],
+  clientCertificates: ['clientCertificates', () => clientCertificates({ source: 'rfc9440', proxies: 'any' })],
   metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
   cors: ['cors', () => cors({ origins: ['https://app.test'] })],
   metrics: ['createMetrics', () => createMetrics()],
@@ -70,7 +72,7 @@ test('docs/settings.md names the settings of each part', () => {
 test('docs/settings.md says which names only a service has, and which settings are no options', () => {
   const text = under('docs/settings.md', 'In code');
   const [, ofService = ''] = /only a service has, given to a gate: ([^.]+)\./.exec(text) ?? [];
-  assert.equal(codeIn(ofService).length, 5);
+  assert.equal(codeIn(ofService).length, 6);
   for (const name of codeIn(ofService)) {
     const message = `${name}: is an option of createService alone; remove it here`;
     assert.throws(() => createGate({ ...options, [name]: 1 }), { message });

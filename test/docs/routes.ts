@@ -2,8 +2,8 @@
 import { policyA } from '../../src/profiles/a.ts';
 import { routesOf as profileOf } from '../../src/profiles/routes.ts';
 import { HandlerReply } from '../../src/service/routes/handler-result.ts';
-import type { Access } from '../../src/gate/rules/access.ts';
-import type { Guard } from '../../src/gate/rules/guards.ts';
+import type { DecidedAccess } from '../../src/gate/rules/access.ts';
+import type { AnyGuard } from '../../src/gate/rules/further.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import { runRoute } from '../support/route.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
@@ -14,7 +14,7 @@ import { code, tableOf, withKept, type Cells } from './tables.ts';
 const listed = (words: string, conjunction: string) => words.split(' ').map(code).join(` ${conjunction} `);
 
 /** What a guard demands, from its name. */
-function inWords({ name }: Guard): string {
+function inWords({ name }: AnyGuard): string {
   const [, any] = /^any scope of (.+)$/.exec(name) ?? [];
   if (any !== undefined) return `scope ${listed(any, 'or')}`;
 
@@ -36,7 +36,7 @@ const ACCESS: Readonly<Record<string, string>> = {
   authenticated: 'a valid access token',
 };
 
-const accessInWords = ({ name, guards }: Access<unknown>) =>
+const accessInWords = ({ name, guards }: DecidedAccess<unknown>) =>
   ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
 
 /**

@@ -1,4 +1,5 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
+import { CERTIFICATE_DEFAULTS } from '../../src/options/certificates/certificates.ts';
 import { CORS_DEFAULTS } from '../../src/options/cors.ts';
 import { LOG_DEFAULTS } from '../../src/options/log.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
@@ -35,6 +36,7 @@ const OF_OPTIONS: Readonly<Record<string, unknown>> = {
   ...SERVICE_DEFAULTS,
   logLevel: LOG_DEFAULTS.level,
   accessLog: LOG_DEFAULTS.access,
+  clientCertRequired: CERTIFICATE_DEFAULTS.required,
   corsAllowCredentials: CORS_DEFAULTS.credentials,
 };
 

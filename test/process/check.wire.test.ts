@@ -101,6 +101,37 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     for (const name of names) assert.ok(`./${name}` in exports, name);
   });
 
+  test('reports where client certificates come from, and the proxies that may send them', async () => {
+    const { clientCertificates, certificateRequired, certificateProxies } = reportOf(await check());
+    const none = [clientCertificates, certificateRequired, certificateProxies];
+    assert.deepEqual(none, [undefined, undefined, undefined]);
+    const settings = { CLIENT_CERT_SOURCE: 'pem', CLIENT_CERT_PROXIES: '10.0.0.0/8, ::1' };
+    const report = reportOf(await check(settings));
+    assert.deepEqual(
+      [report.clientCertificates, report.certificateRequired, report.certificateProxies],
+      ['pem X-Client-Cert', false, ['10.0.0.0/8', '::1']],
+    );
+    assert.deepEqual(report.imports, ['gatehouse-http/log', 'gatehouse-http/certificates']);
+    const own = { CLIENT_CERT_SOURCE: 'xfcc', CLIENT_CERT_PROXIES: 'any', CLIENT_CERT_FIELD: 'X-Mesh' };
+    const required = reportOf(await check({ ...own, CLIENT_CERT_REQUIRED: 'true' }));
+    assert.deepEqual(
+      [required.clientCertificates, required.certificateRequired, required.certificateProxies],
+      ['xfcc X-Mesh', true, 'any'],
+    );
+  });
+
+  test('lists every setting of client certificates that contradicts another [J18]', async () => {
+    const lines = problemsOf(
+      await check({ CLIENT_CERT_FIELD: 'X', CLIENT_CERT_PROXIES: 'any', CLIENT_CERT_REQUIRED: 'true' }),
+    );
+    assert.deepEqual(
+      lines.map((line) => /^configuration: (\w+) \(environment\)/.exec(line)?.[1]),
+      ['CLIENT_CERT_FIELD', 'CLIENT_CERT_PROXIES', 'CLIENT_CERT_REQUIRED'],
+    );
+    const [line = ''] = problemsOf(await check({ CLIENT_CERT_SOURCE: 'tls' }));
+    assert.match(line, /^configuration: CLIENT_CERT_SOURCE .*a service offers no TLS; .* such as rfc9440/);
+  });
+
   test('reports algorithms that are not the defaults', async () => {
     const usual = reportOf(await check());
     assert.deepEqual([usual.algorithms, usual.dpopAlgorithms], [undefined, undefined]);

@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { CERTIFICATE_DEFAULTS } from '../../src/options/certificates/certificates.ts';
 import { CORS_DEFAULTS } from '../../src/options/cors.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { namesFor } from '../../src/settings/names.ts';
@@ -76,11 +77,12 @@ test('.env.example shows the default of every setting that has one', () => {
   const shown = withDefault.map(({ name, value }) => `${name}=${value}\n`).join('');
   const audience = 'IDP_AUDIENCE=https://api.example.com\n';
   const files = { '.env': audience + shown, 'application.yml': '' };
-  const { corsAllowCredentials, ...expected } = load({ files: { '.env': EXAMPLE } }).settings;
+  const { corsAllowCredentials, clientCertRequired, ...expected } = load({ files: { '.env': EXAMPLE } }).settings;
   assert.deepEqual(load({ files }).settings, {
     ...expected,
     corsAllowCredentials: CORS_DEFAULTS.credentials,
+    clientCertRequired: CERTIFICATE_DEFAULTS.required,
   });
-  // Its part has the default.
-  assert.equal(corsAllowCredentials, undefined);
+  // Their parts have the defaults.
+  assert.deepEqual([corsAllowCredentials, clientCertRequired], [undefined, undefined]);
 });

@@ -26,14 +26,16 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 const quoted = (written: string) => JSON.stringify(written);
 
 /**
- * The other settings that it needs: profile A for the scope policy and the replay store, or the URL of a
- * resource.
+ * The other settings that it needs: profile A for the scope policy and the replay store, the URL of a
+ * resource, or where certificates come from.
  */
 const around = (name: string) => {
   const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
   const isOfResource = name.startsWith('resource') && name !== 'resourceUrl';
+  const ofCertificates = { CLIENT_CERT_SOURCE: 'base64', CLIENT_CERT_PROXIES: '192.0.2.1' };
   return {
     ...REQUIRED,
+    ...(name.startsWith('clientCert') ? ofCertificates : {}),
     ...(isOfA ? { PROFILE: 'A' } : {}),
     ...(isOfResource ? { RESOURCE_URL: 'https://api.test' } : {}),
   };
@@ -77,7 +79,9 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
     assert.deepEqual(read(others, files), second[1]);
     assert.deepEqual(read({ ...others, [env]: '' }, files), second[1]);
     if (yaml) assert.deepEqual(read({ ...others, [env]: '' }, { ...files, '.env': `${env}=\n` }), third[1]);
-    if (byDefault === 'required') return;
+    // Of these two, none may be absent alone.
+    const isOfTwo = name === 'clientCertSource' || name === 'clientCertProxies';
+    if (byDefault === 'required' || isOfTwo) return;
     for (const empty of yaml ? ['""', '~', ''] : []) {
       const nothing: Record<string, string> = {
         '.env': `${env}=""\n`,
@@ -115,6 +119,7 @@ const CHECKED_OTHERWISE = [
   'log.level',
   'metrics.port',
   'cors.allowCredentials',
+  'api.clientCertRequired',
 ];
 
 for (const { env, yaml, byDefault } of SETTINGS) {
@@ -138,6 +143,72 @@ for (const { env, yaml, byDefault } of SETTINGS) {
     });
   }
 }
+
+const CERTIFICATES = { ...REQUIRED, CLIENT_CERT_SOURCE: 'pem', CLIENT_CERT_PROXIES: 'any' };
+
+for (const [name, value] of [
+  ['CLIENT_CERT_FIELD', 'X-Cert'],
+  ['CLIENT_CERT_PROXIES', '192.0.2.1'],
+  ['CLIENT_CERT_PROXIES', 'any'],
+  ['CLIENT_CERT_REQUIRED', 'true'],
+] as const) {
+  test(`refuses ${name}=${value} without CLIENT_CERT_SOURCE, but not beside an invalid one [J18]`, () => {
+    const alone = { ...REQUIRED, [name]: value };
+    const problem = `${name} (environment): has no effect without CLIENT_CERT_SOURCE; set that too, or remove this`;
+    assert.equal(onlyProblem({ environment: alone }), problem);
+    const faulty = { ...alone, CLIENT_CERT_SOURCE: 'Pem' };
+    assert.match(onlyProblem({ environment: faulty }), /^CLIENT_CERT_SOURCE \(environment\): must be one of/);
+    assert.deepEqual(problemsOf({ environment: { ...CERTIFICATES, [name]: value } }), []);
+  });
+}
+
+test('names every setting of certificates that has no effect [J18]', () => {
+  const { CLIENT_CERT_SOURCE: _, ...others } = CERTIFICATES;
+  const environment = { ...others, CLIENT_CERT_FIELD: 'X', CLIENT_CERT_REQUIRED: 'true' };
+  assert.deepEqual(
+    problemsOf({ environment }).map((problem) => problem.split(' ')[0]),
+    ['CLIENT_CERT_FIELD', 'CLIENT_CERT_PROXIES', 'CLIENT_CERT_REQUIRED'],
+  );
+  assert.deepEqual(problemsOf({ environment: { ...REQUIRED, CLIENT_CERT_REQUIRED: 'false' } }), []);
+});
+
+test('refuses a source of certificates without the addresses of the proxies', () => {
+  const environment = { ...REQUIRED, CLIENT_CERT_SOURCE: 'pem' };
+  assert.match(
+    onlyProblem({ environment }),
+    /^CLIENT_CERT_PROXIES or api\.clientCertProxies \(environment, .*\): is required by CLIENT_CERT_SOURCE; list/,
+  );
+});
+
+test('refuses tls as the source of a service, and names one that a proxy can send', () => {
+  const problem =
+    'CLIENT_CERT_SOURCE (environment): must not be tls, since a service offers no TLS; choose the form that your proxy writes, such as rfc9440';
+  for (const more of [{}, { CLIENT_CERT_PROXIES: 'any' }]) {
+    assert.equal(onlyProblem({ environment: { ...REQUIRED, CLIENT_CERT_SOURCE: 'tls', ...more } }), problem);
+  }
+});
+
+test('refuses to require certificates of Bearer tokens where none is accepted', () => {
+  const environment = { ...CERTIFICATES, CLIENT_CERT_REQUIRED: 'true', IDP_DPOP_MODE: 'REQUIRED' };
+  assert.equal(
+    onlyProblem({ environment }),
+    'CLIENT_CERT_REQUIRED (environment): has no use while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
+  );
+  for (const better of [{ CLIENT_CERT_REQUIRED: 'false' }, { IDP_DPOP_MODE: 'ALLOWED' }]) {
+    assert.deepEqual(problemsOf({ environment: { ...environment, ...better } }), []);
+  }
+});
+
+test('reads the word any alone, as text or as a list of one, in YAML too', () => {
+  for (const [written, value] of [
+    ['any', 'any'],
+    ['[any]', 'any'],
+    ['["192.0.2.1", "::1"]', ['192.0.2.1', '::1']],
+  ] as const) {
+    const yaml = `api:\n  clientCertSource: pem\n  clientCertProxies: ${written}\n`;
+    assert.deepEqual(load(withYaml(yaml)).settings.clientCertProxies, value);
+  }
+});
 
 test('refuses a replay store while DPoP is off, and accepts it in the other modes', () => {
   const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
@@ -290,6 +361,8 @@ test('resolves with the options of a service, and with the part of each setting 
     PROFILE: 'A',
     LOG_LEVEL: 'silent',
     IDP_PROXY: 'http://proxy.test',
+    CLIENT_CERT_SOURCE: 'pem',
+    CLIENT_CERT_PROXIES: '127.0.0.1',
     RESOURCE_URL: 'https://api.test',
     ISSUERS: 'partner',
     ISSUER_PARTNER_DOMAIN: 'partner.test',
@@ -297,7 +370,7 @@ test('resolves with the options of a service, and with the part of each setting 
   };
   const options = await loadSettings(environment, '/nonexistent');
   const parts = Object.entries(options).flatMap(([name, value]) => (Part.is(value) ? name : []));
-  assert.deepEqual(parts.sort(), ['connect', 'log', 'metadata']);
+  assert.deepEqual(parts.sort(), ['clientCertificates', 'connect', 'log', 'metadata']);
   assert.ok(Object.isFrozen(options));
   const { applicationName, ...others }: object & { applicationName?: string } = options;
   assert.equal(applicationName, undefined);

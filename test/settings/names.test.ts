@@ -153,8 +153,9 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
   ['METRICSPORT', 'METRICS_PORT'],
   ['TRUSTPROXY', 'TRUST_PROXY'],
   ['PORT_', 'PORT'],
-  // Safeguards of other versions.
-  ['CLIENT_CERT_SOURCE', undefined],
+  ['CLIENT_CERT_X', undefined],
+  ['Client_Cert_Source', 'CLIENT_CERT_SOURCE'],
+  // A safeguard of other versions.
   ['REVOCATION_STORE', undefined],
 ];
 

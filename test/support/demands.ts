@@ -1,6 +1,6 @@
 /* What guards demand, as claims: read from the text of a guard, and tried where the text is ambiguous. */
 import { parametersText } from '../../src/gate/replies/challenge.ts';
-import type { Guard } from '../../src/gate/rules/guards.ts';
+import type { AnyGuard } from '../../src/gate/rules/further.ts';
 import { callerWith, clock } from './caller.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ export interface Demand {
 /** The most claims that are searched for in a guard of free form. */
 const MOST_CLAIMS = 4;
 
-export const passes = (guard: Guard, claims: Claims) => guard.passes(callerWith(claims));
+export const passes = (guard: AnyGuard, claims: Claims) => guard.passes(callerWith(claims));
 
 const lackingOne = (values: readonly string[]) =>
   values.map((value) => values.filter((other) => other !== value));
@@ -40,7 +40,7 @@ function scopeDemand(scopes: readonly string[], isAny: boolean): Demand {
   return { held: { scope: scopes.join(' ') }, missing: [{}, ...lacking, { scope: `x${scopes.join(' ')}` }] };
 }
 
-function equalDemand(guard: Guard, claim: string, text: string): Demand | undefined {
+function equalDemand(guard: AnyGuard, claim: string, text: string): Demand | undefined {
   const held = valuesOf(text)
     .map((value) => ({ [claim]: value }))
     .find((claims) => passes(guard, claims));
@@ -48,7 +48,7 @@ function equalDemand(guard: Guard, claim: string, text: string): Demand | undefi
   return held && { held, missing: [{}, ...others.map((value) => ({ [claim]: value }))] };
 }
 
-function includingDemand(guard: Guard, claim: string, text: string): Demand | undefined {
+function includingDemand(guard: AnyGuard, claim: string, text: string): Demand | undefined {
   const lists = [text.split(' '), [text]];
   const values = lists.find((list) => passes(guard, { [claim]: list }));
   if (values === undefined) return undefined;
@@ -61,7 +61,7 @@ function includingDemand(guard: Guard, claim: string, text: string): Demand | un
 }
 
 /** Claims that pass a guard of free form: those that it reads, with values that its text names. */
-function claimsFor(guard: Guard, values: readonly unknown[], found: Claims = {}): Claims | undefined {
+function claimsFor(guard: AnyGuard, values: readonly unknown[], found: Claims = {}): Claims | undefined {
   const asked: string[] = [];
   const caller = callerWith(found);
   const watched = new Proxy(caller, {
@@ -84,7 +84,7 @@ function claimsFor(guard: Guard, values: readonly unknown[], found: Claims = {})
   return undefined;
 }
 
-function freeDemand(guard: Guard): Demand | undefined {
+function freeDemand(guard: AnyGuard): Demand | undefined {
   const words = guard.name.split(/[\s,;"']+/);
   const held = claimsFor(guard, [...new Set([...words.flatMap(valuesOf), true])]);
   if (held === undefined) return undefined;
@@ -112,20 +112,20 @@ function loginDemand(words: string): Demand {
   return { held, missing: [{}, ...strangers, ...late.map((time) => ({ ...held, auth_time: time }))] };
 }
 
-const demands = new Map<Guard, Demand | undefined>();
+const demands = new Map<AnyGuard, Demand | undefined>();
 
 /**
  * `undefined` for a guard of free form that none of the tried claims pass. The claims for a recent login are
  * valid only now, so call this in the test that sends them.
  */
-export function demandOf(guard: Guard): Demand | undefined {
+export function demandOf(guard: AnyGuard): Demand | undefined {
   const { scopes, demands: login } = guard.refused.refusal;
   if (scopes === undefined && login !== undefined) return loginDemand(parametersText(login));
   if (!demands.has(guard)) demands.set(guard, readDemand(guard));
   return demands.get(guard);
 }
 
-function readDemand(guard: Guard): Demand | undefined {
+function readDemand(guard: AnyGuard): Demand | undefined {
   const { refusal } = guard.refused;
   if (refusal.scopes !== undefined) return scopeDemand(refusal.scopes, guard.name.startsWith('any '));
   const [, claim = '', kind, text = ''] = /^claim (\S+) (equals|includes) (.+)$/.exec(guard.name) ?? [];
@@ -138,7 +138,7 @@ function readDemand(guard: Guard): Demand | undefined {
  * Claims that pass all of these guards, as far as known. Joins what several demand of one list, or of the
  * scopes.
  */
-export function claimsForAll(guards: readonly Guard[]): Claims {
+export function claimsForAll(guards: readonly AnyGuard[]): Claims {
   const all: Record<string, unknown> = {};
   for (const held of guards.map((guard) => demandOf(guard)?.held ?? {})) {
     for (const [name, value] of Object.entries(held)) {

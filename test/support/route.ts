@@ -3,9 +3,14 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { exchangeOf } from './exchange.ts';
 import { HandlerRequest } from '../../src/service/routes/handler-request.ts';
+import { isPromise } from '../../src/verify/base/clock.ts';
 import { checkAccess } from '../../src/gate/rules/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
+import { TestClock } from './clock.ts';
+
+const QUESTION = { facts: { method: 'GET', host: undefined, path: '/x', rawHeaders: [] } };
+const SURROUNDINGS = { clock: new TestClock(), log: () => {}, count: undefined };
 
 /**
  * What the route's handler returns for this caller, if its access admits them. Throws what access and handler
@@ -19,7 +24,8 @@ export function runRoute(
 ): unknown {
   const request = new IncomingMessage(new Socket());
   const { exchange } = exchangeOf(request, new ServerResponse(request));
-  const refused = checkAccess([route.access], caller, true);
+  const refused = checkAccess([route.access], caller, true, QUESTION, SURROUNDINGS);
+  if (isPromise(refused)) throw new Error('a decision waits');
   if (refused !== undefined) throw refused;
   const admitted = route.access.admit(caller);
   const fail = () => {

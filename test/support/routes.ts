@@ -6,6 +6,8 @@ import { createPipeline } from '../../src/service/request/pipeline.ts';
 import { createResponder, type Responder } from '../../src/service/request/responder.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
 import type { PrefixRule, Route } from '../../src/service/routes/route.ts';
+import type { Count } from '../../src/verify/base/events.ts';
+import { Part } from '../../src/verify/base/part.ts';
 import type { SenderCheck } from '../../src/verify/caller.ts';
 import type { TokenVerifier } from '../../src/verify/token/verify.ts';
 import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';
@@ -19,6 +21,8 @@ export interface RoutesToTest {
   readonly verify?: TokenVerifier;
   /** Replaces the sender check of the settings. */
   readonly sender?: (usual: SenderCheck) => SenderCheck;
+  readonly count?: Count;
+  readonly onError?: (error: unknown) => unknown;
   /** Receives the server before it listens. */
   readonly prepare?: (server: Server) => void;
 }
@@ -35,17 +39,20 @@ export async function createRoutes({
   routes,
   policy = [],
   environment = {},
+  count,
+  onError,
   verify = verifierWith(environment),
   sender = (usual) => usual,
 }: RoutesToTest): Promise<BuiltRoutes> {
   const settings = settingsWith(environment);
   const { log, logs } = createTestLog(clock, 'debug', settings.accessLog);
-  const values = await valuesOf(settings, { log });
+  const values = { ...(await valuesOf(settings, { log })), onError };
   const serving = { clock, name: 'own table', routes: [], ownRoutes: [], isService: true };
   const way = createAnswers(values, serving, {
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
     expect: undefined,
+    surroundings: { clock, log: Part.contentOf(log).log, count },
   });
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { Refused, type Refusal } from '../../src/verify/base/refusal.ts';
-import { createSenderCheck, type SenderOptions, type SenderCheck } from '../../src/verify/caller.ts';
+import {
+  createSenderCheck,
+  type ConfirmCertificate,
+  type SenderCheck,
+  type SenderOptions,
+} from '../../src/verify/caller.ts';
+import type { Scheme } from '../../src/verify/credentials.ts';
 import { createReplayStore, type ReplayStore } from '../../src/verify/dpop/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
 import { unlessRefused } from '../support/refused.ts';
@@ -28,6 +34,7 @@ export type Recorder = Pick<ReplayStore, 'record'>;
 export interface Circumstances {
   readonly rules?: Partial<SenderOptions>;
   readonly store?: Recorder;
+  readonly confirm?: ConfirmCertificate;
 }
 
 const RULES: SenderOptions = {
@@ -40,38 +47,40 @@ const RULES: SenderOptions = {
   dpopAlgorithms: ALGORITHM_NAMES,
 };
 
-export const openSender = ({ rules, store = createReplayStore(330) }: Circumstances = {}): SenderCheck =>
-  createSenderCheck({ ...RULES, ...rules }, store);
+export const openSender = ({
+  rules,
+  store = createReplayStore(330),
+  confirm,
+}: Circumstances = {}): SenderCheck => createSenderCheck({ ...RULES, ...rules }, store, undefined, confirm);
 
 const verifyToken = await openVerifier(100);
 
 export interface Presented {
   readonly token?: string;
+  /** Default: `DPoP`. */
+  readonly scheme?: Scheme;
+  /** Further header fields. */
+  readonly fields?: readonly string[];
   readonly method?: string;
   readonly nowMillis?: number;
 }
 
-/** The verdict on a proof, or on none, with a token and the scheme DPoP. */
+/** The verdict on a proof, or on none, with a token. */
 export async function verdictOf(
   sender: SenderCheck,
   proof: string | undefined,
   presented: Presented = {},
 ): Promise<Verdict> {
-  const { token = TOKEN, method = 'GET', nowMillis = NOW * 1000 } = presented;
+  const { token = TOKEN, scheme = 'DPoP', fields = [], method = 'GET', nowMillis = NOW * 1000 } = presented;
   const facts = {
     method,
     host: 'inner.test',
     path: PATH,
-    rawHeaders: ['Host', 'inner.test'],
+    rawHeaders: ['Host', 'inner.test', ...fields],
   };
   try {
     const caller = unlessRefused(
-      await sender(
-        unlessRefused(await verifyToken(token)),
-        { scheme: 'DPoP', token, proof },
-        facts,
-        nowMillis,
-      ),
+      await sender(unlessRefused(await verifyToken(token)), { scheme, token, proof }, facts, nowMillis),
     );
     assert.equal(caller.subject, 'auth0|user');
     return 'accepted';

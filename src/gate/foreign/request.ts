@@ -1,24 +1,9 @@
 // What a gate reads of any server's request, and what it always refuses, because the server could read it
 // differently. Reads no body.
 import { refuse, Refused } from '../../verify/base/refusal.ts';
-import type { RawRequest } from '../../verify/request/facts.ts';
 import { readHost } from '../../verify/request/fields.ts';
 import { hasDotSegments } from '../../verify/request/path.ts';
-
-/** Node's own requests fit. `rawHeaders` is as the client sent it. */
-export interface GateRequest extends RawRequest {
-  /** Not read, but if `rawHeaders` lacks what is here, the adapter is of no use. */
-  readonly headers?: object | undefined;
-  readonly socket?: unknown;
-}
-
-/** A Fetch `Request`. From its URL, the gate reads only host, path and query. */
-export interface FetchRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: Iterable<readonly [name: string, value: string]>;
-  readonly originalUrl?: undefined;
-}
+import type { FetchRequest, GateRequest } from './verdict.ts';
 
 const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers';
 
@@ -47,7 +32,7 @@ const URL_AS_SENT = /^https?:\/\/([^/?]*)(.*)/i;
 
 /** Ignores the scheme. */
 function requestOfFetch(request: FetchRequest): GateRequest | Refused {
-  const { method, url, headers }: FetchRequest = Object(request);
+  const { method, url, headers, signal }: FetchRequest = Object(request);
   const isIterable = Object(headers)[Symbol.iterator] !== undefined;
   if (typeof method !== 'string' || typeof url !== 'string' || !isIterable) throw new TypeError(NO_REQUEST);
 
@@ -58,7 +43,7 @@ function requestOfFetch(request: FetchRequest): GateRequest | Refused {
   if (refused !== undefined) return refused;
 
   fields.set('host', [authority]);
-  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields) };
+  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields), socket: signal };
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {

@@ -69,6 +69,7 @@ export function createReplies(
       void report(record.error);
       return { ...record, reply: BUG_REPLY, bug };
     }
+    if ('error' in record) void report(record.error);
 
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
@@ -83,7 +84,7 @@ export function createReplies(
   function finish(record: RequestRecord, request: RawRequest, arrivedAtMillis = 0): Reply {
     const replied = complete(record, request);
     const { reply } = replied;
-    observe({ request, arrivedAtMillis }, replied, reply.status);
+    if (!record.isGone) observe({ request, arrivedAtMillis }, replied, reply.status);
     const origin = fieldValues(request.rawHeaders, 'origin').join();
     return { ...reply, fields: [...reply.fields, ...extraFields(replied, origin)] };
   }

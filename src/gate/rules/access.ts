@@ -1,15 +1,17 @@
 // Access: who may use a route. Promises: admits only a Caller made by the sender check, or no caller where
 // the route allows it. Does not read credentials: gate/decide.ts does.
+import { andThen, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import { isGenuine, type Caller } from '../../verify/caller.ts';
-import { isGuard, type Guard } from './guards.ts';
+import type { AnyGuard, Decision, PlainGuard, Question, Several, Surroundings } from './further.ts';
+import { isGuard } from './guards.ts';
 
-class MadeAccess<Admitted> {
+class MadeAccess<Admitted, Each> {
   readonly #isGenuine = true;
   readonly name;
   readonly credentials;
-  /** Checked in this order, `recentLogin` last. */
+  /** Checked in this order, then those that wait, `recentLogin` last. */
   readonly guards;
   /** Called once nothing refuses the caller. */
   readonly admit;
@@ -18,7 +20,7 @@ class MadeAccess<Admitted> {
     name: string,
     credentials: 'ignored' | 'optional' | 'required',
     admit: (caller: Caller | undefined) => Admitted,
-    guards: readonly Guard[] = [],
+    guards: readonly Each[] = [],
   ) {
     this.name = name;
     this.credentials = credentials;
@@ -27,7 +29,7 @@ class MadeAccess<Admitted> {
     Object.freeze(this);
   }
 
-  static is(access: unknown): access is MadeAccess<unknown> {
+  static is(access: unknown): access is DecidedAccess<unknown> {
     return #isGenuine in Object(access);
   }
 }
@@ -35,38 +37,62 @@ class MadeAccess<Admitted> {
 hideConstructor(MadeAccess);
 
 /** Who may pass. `Admitted` is the handler's `caller`. Made in this file alone. */
-export interface Access<Admitted> extends MadeAccess<Admitted> {}
+export interface Access<Admitted> extends MadeAccess<Admitted, PlainGuard<unknown>> {}
 
-/** Why this caller may not pass. `recentLogin` (RFC 9470) comes last, and only if something is served. */
+/** An access that may have a `decision`, so that `gate.authorize` returns a promise. */
+export interface DecidedAccess<Admitted> extends MadeAccess<Admitted, AnyGuard> {}
+
+/**
+ * Why this caller may not pass. Only if something is served, guards that wait come next, and `recentLogin`
+ * (RFC 9470) last.
+ */
 export function checkAccess(
-  demands: readonly Access<unknown>[],
+  demands: readonly DecidedAccess<unknown>[],
   caller: Caller | undefined,
   isServed: boolean,
-): Refused | undefined {
+  question: Question,
+  surroundings: Surroundings,
+): MaybePromise<Refused | undefined> {
   if (caller === undefined) {
     const isRequired = demands.some(({ credentials }) => credentials === 'required');
     return isRequired ? refuse('no-credentials') : undefined;
   }
 
   const genuine = requireCaller(caller);
-  let login: Refused | undefined;
+  const failed = failedGuards(demands, genuine, isServed);
+  const waits = failed.flatMap(({ further }) => further?.wait ?? []);
+  const [refusing] = failed.filter(({ further }) => further?.wait === undefined);
+  const decided = waits.shift()?.(genuine, question, surroundings, waits);
+  return andThen(decided, (refused) => refused ?? refusing?.refused);
+}
+
+/**
+ * One that refuses at once, or those that come later if something is served. Choice: others first, so nobody
+ * logs in again only to be refused for a scope.
+ */
+function failedGuards(demands: readonly DecidedAccess<unknown>[], caller: Caller, isServed: boolean) {
+  const later: AnyGuard[] = [];
   for (const { guards } of demands) {
     for (const guard of guards) {
       // Only `true` passes: in JavaScript a guard may return a promise.
-      if (guard.passes(genuine) === true) continue;
-      if (!isLogin(guard)) return guard.refused;
+      if (guard.passes(caller) === true) continue;
+      if (!isLogin(guard) && guard.further?.wait === undefined) return [guard];
 
-      login ??= guard.refused;
+      if (isServed) later.push(guard);
     }
   }
-  // Choice: other guards first, so nobody logs in again only to be refused for a scope.
-  return isServed ? login : undefined;
+  return later;
 }
 
 /** In JavaScript, it may be anything: a gate has a member `admit`, too. */
 export const isAccess = MadeAccess.is;
 
-const isLogin = ({ refused }: Guard) => refused.refusal.reason === 'login-insufficient';
+/** Whether it is decided as a promise, even if an earlier guard refuses. */
+export function mayWait({ guards }: DecidedAccess<unknown>) {
+  return guards.some(({ further }) => further?.wait);
+}
+
+const isLogin = ({ refused }: AnyGuard) => refused.refusal.reason === 'login-insufficient';
 
 /**
  * Everyone. Ignores credentials.
@@ -95,22 +121,39 @@ export const authenticated: Access<Caller> = new MadeAccess('authenticated', 're
 
 /**
  * Callers whose valid access token passes every guard. A guard that fails gives 403 (RFC 6750 §3.1),
- * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, and for more than one `recentLogin`.
+ * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, and for
+ * more than one `recentLogin` or `claims`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */
-export function needs(...guards: readonly [Guard, ...Guard[]]): Access<Caller> {
+export function needs<Claims = Caller['claims']>(
+  ...guards: Several<PlainGuard<Claims>>
+): Access<Caller<Claims>>;
+
+/**
+ * The same with a `decision`, which may wait.
+ *
+ * @example needs(scope('pay'), decision('may pay from this account', askPolicy))
+ */
+export function needs<Claims = Caller['claims']>(
+  ...guards: Several<PlainGuard<Claims> | Decision>
+): DecidedAccess<Caller<Claims>>;
+
+export function needs(...guards: readonly AnyGuard[]): DecidedAccess<Caller<unknown>> {
   if (guards.length === 0 || !guards.every(isGuard)) {
     throw new TypeError(
       'needs() takes one or more guards, such as scope(…); without one, write authenticated',
     );
   }
-  if (guards.filter(isLogin).length > 1) {
-    throw new TypeError('needs() has more than one recentLogin; combine them');
+  const shapes = guards.flatMap(({ further }) => further?.admit ?? []);
+  if (guards.filter(isLogin).length > 1 || shapes.length > 1) {
+    throw new TypeError('needs() has more than one recentLogin or claims; combine them');
   }
 
   const name = guards.map((guard) => guard.name).join(', ');
-  return new MadeAccess(name, 'required', requireCaller, guards.slice());
+  const [shape = requireCaller] = shapes;
+  const admit = (caller: Caller | undefined) => shape(requireCaller(caller));
+  return new MadeAccess(name, 'required', admit, guards.slice());
 }
 
 function requireCaller(caller: Caller | undefined) {

@@ -7,20 +7,23 @@ import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
 
-class MadeGuard {
+/** For the functions of this package that make guards. */
+export class MadeGuard<Further = undefined> {
   readonly #isGenuine = true;
   readonly name;
   readonly passes;
   readonly refused;
+  readonly further: Further;
 
-  constructor(name: string, passes: (caller: Caller) => boolean, refused: Refused) {
+  constructor(name: string, passes: (caller: Caller) => boolean, refused: Refused, further: Further) {
     this.name = name;
     this.passes = passes;
     this.refused = refused;
+    this.further = further;
     Object.freeze(this);
   }
 
-  static is(guard: unknown): guard is MadeGuard {
+  static is(guard: unknown): guard is MadeGuard<unknown> {
     return #isGenuine in Object(guard);
   }
 }
@@ -32,10 +35,6 @@ export interface Guard extends MadeGuard {}
 
 /** In JavaScript, a guard may be anything. */
 export const isGuard = MadeGuard.is;
-
-/** For the functions of this package that make guards. */
-export const makeGuard = (name: string, passes: (caller: Caller) => boolean, refused: Refused): Guard =>
-  new MadeGuard(name, passes, refused);
 
 export type OneOrMore = readonly [string, ...string[]];
 
@@ -121,10 +120,10 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
 
   const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
-  return makeGuard(name, passes, refused);
+  return new MadeGuard(name, passes, refused, undefined);
 }
 
-function claimGuard(
+export function claimGuard(
   name: string,
   description: string,
   isDemand: boolean,
@@ -133,9 +132,12 @@ function claimGuard(
   // An expected `undefined` would match a missing claim.
   if (!isDemand) throw new TypeError(`${name}: demands nothing`);
 
+  requireShowable(name, description);
+  return new MadeGuard(name, passes, refuse('claim-missing', { description }), undefined);
+}
+
+export function requireShowable(name: string, description: string) {
   // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.
   const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
   if (!isShowable) throw new TypeError(`${name}: has a character that a challenge cannot show`);
-
-  return makeGuard(name, passes, refuse('claim-missing', { description }));
 }

@@ -1,7 +1,7 @@
 // Step-up authentication (RFC 9470): a guard that demands a recent or strong login. Does not decide when it
 // is checked: gate/rules/access.ts checks it last.
 import { parametersText } from '../replies/challenge.ts';
-import { makeGuard, WORD, type Guard, type OneOrMore } from './guards.ts';
+import { MadeGuard, WORD, type Guard, type OneOrMore } from './guards.ts';
 import { isListOf } from '../../verify/base/encoding.ts';
 import { refuse } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
@@ -39,7 +39,8 @@ export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Gu
     return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
   }
 
-  return makeGuard(`login ${parametersText(demands)}`, passes, refuse('login-insufficient', { demands }));
+  const refused = refuse('login-insufficient', { demands });
+  return new MadeGuard(`login ${parametersText(demands)}`, passes, refused, undefined);
 }
 
 const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;

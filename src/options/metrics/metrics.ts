@@ -28,6 +28,7 @@ const FAMILIES: readonly (readonly [name: string, type: string, help: string])[]
   ],
   ['gatehouse_keys_usable', 'gauge', 'Signing keys that can verify a token now.'],
   ['gatehouse_replay_proofs_total', 'counter', 'Proofs that passed every other check.'],
+  ['gatehouse_decisions_total', 'counter', 'Decisions that were asked, by what came of them.'],
   ['gatehouse_replay_entries', 'gauge', 'Used proofs in the replay store.'],
   ['gatehouse_replay_store_up', 'gauge', 'Whether the shared replay store responds.'],
   ['gatehouse_info', 'gauge', 'Version and profile.'],
@@ -48,6 +49,7 @@ const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => 
   refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
   token: (result) => `gatehouse_tokens_total{result="${result}"}`,
   proof: (result) => `gatehouse_replay_proofs_total{result="${result}"}`,
+  decision: (result) => `gatehouse_decisions_total{result="${result}"}`,
   'key fetch': (result, issuer) => `gatehouse_key_fetches_total{issuer="${issuer}",result="${result}"}`,
 };
 
@@ -139,6 +141,7 @@ export function createCounting(): Counting {
     foresee('refusal', REASONS);
     foresee('token', ['remembered', 'verified']);
     foresee('proof', ['new', 'seen', 'full', 'unavailable']);
+    foresee('decision', ['allowed', 'refused', 'failed']);
     for (const { name } of one.issuers) foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
 
     return () => {

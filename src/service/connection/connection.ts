@@ -17,6 +17,7 @@ const LINGER_BYTES = 1024 * 1024;
 /** What may arrive after a request that has no response yet. Node sets no limit. */
 const AHEAD_BYTES = 64 * 1024;
 
+/** Unless the options say otherwise. */
 export const REQUEST_MILLIS = 15_000;
 
 interface UnderWay {
@@ -29,6 +30,7 @@ interface UnderWay {
 /** The listener asks `isLate` and `isOverdue` every second. */
 export class Connection {
   readonly #socket: Socket;
+  readonly #requestMillis;
 
   /** RFC 9112 §9.3.2: in order. */
   readonly #underWay: UnderWay[] = [];
@@ -47,8 +49,9 @@ export class Connection {
   #endedAtMillis: number | undefined;
   #makeFinalText: (() => string) | undefined;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, requestMillis = REQUEST_MILLIS) {
     this.#socket = socket;
+    this.#requestMillis = requestMillis;
     // Node's own, after the last response, would reset a client that still sends.
     socket.destroySoon = () => this.#end();
     // `isOverdue` replaces Node's timer, which restarts with every byte.
@@ -190,7 +193,7 @@ export class Connection {
     if (this.arriving === undefined || this.#isHeld) return false;
 
     this.#arrivingSinceMillis ??= nowMillis;
-    return nowMillis - this.#arrivingSinceMillis >= REQUEST_MILLIS;
+    return nowMillis - this.#arrivingSinceMillis >= this.#requestMillis;
   }
 
   /** Limits count from the call that first saw the state. */

@@ -20,9 +20,9 @@ import { MAX_FIELDS } from '../request/message.ts';
 import { RequestStream } from './request-stream.ts';
 import type { Responder } from '../request/responder.ts';
 
+const HEADER_MILLIS = 10_000;
+
 const OPTIONS = {
-  headersTimeout: 10_000,
-  requestTimeout: REQUEST_MILLIS,
   keepAliveTimeout: KEEP_ALIVE_MILLIS,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 16 * 1024,
@@ -39,8 +39,14 @@ const STOP_MILLIS = 10_000;
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
-export function createListener(responder: Responder, clock: Clock) {
-  const server = createServer({ ...OPTIONS, IncomingMessage: RequestStream });
+export function createListener(responder: Responder, clock: Clock, requestMillis = REQUEST_MILLIS) {
+  const server = createServer({
+    ...OPTIONS,
+    requestTimeout: requestMillis,
+    // Node takes no longer one.
+    headersTimeout: Math.min(HEADER_MILLIS, requestMillis),
+    IncomingMessage: RequestStream,
+  });
   Object.assign(server, {
     // One more, so that the pipeline sees the excess.
     maxHeadersCount: MAX_FIELDS + 1,
@@ -52,7 +58,7 @@ export function createListener(responder: Responder, clock: Clock) {
   const connections = new Map<Socket, Connection>();
 
   function open(socket: Socket) {
-    const connection = new Connection(socket);
+    const connection = new Connection(socket, requestMillis);
     connections.set(socket, connection);
     socket.once('close', () => {
       connections.delete(socket);

@@ -1,17 +1,30 @@
 // A further access for the caller of a request, such as what its body asks for: guards and challenge alone.
 // Checks neither token nor proof again.
-import { decideAccess } from '../../gate/decide.ts';
-import type { Authorization } from '../../gate/foreign/gate.ts';
+import type { Decide } from '../../gate/decide.ts';
+import type { Authorization } from '../../gate/foreign/verdict.ts';
 import type { Replied, Replies } from '../../gate/replies/refusal-replies.ts';
 import { pairsOf } from '../../gate/replies/reply.ts';
-import { isAccess, type Access } from '../../gate/rules/access.ts';
-import type { Clock } from '../../verify/base/clock.ts';
-import { callerAt, isGenuine, type Caller } from '../../verify/caller.ts';
+import { isAccess, mayWait, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
+import { andThen, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
 
-/** Test `refusal`, and return it. Throws a `TypeError` for `open`, and for anything but an access. */
-export type Authorize = <Admitted>(access: Access<Admitted>) => Authorization<Admitted>;
+/**
+ * Test `refusal`, and return it. Returns a promise if the access has a `decision`; `await` fits both. Throws
+ * a `TypeError` for `open`, and for anything but an access.
+ */
+export interface Authorize {
+  <Admitted>(access: Access<Admitted>): Authorization<Admitted>;
+  <Admitted>(access: DecidedAccess<Admitted>): Promise<Authorization<Admitted>>;
+}
+
+/** What a decision is told of the request. */
+export interface About {
+  readonly method: string;
+  readonly path: string;
+  readonly parameters: object;
+}
 
 const NO_ACCESS = 'authorize needs an access that is not open, such as needs()';
 
@@ -30,20 +43,29 @@ class Refusal extends HandlerReply {
 }
 
 export type AuthorizeRequest = <Admitted>(
-  request: RawRequest,
+  request: RawRequest & { readonly socket?: unknown },
   caller: unknown,
-  access: Access<Admitted>,
-) => Authorization<Admitted>;
+  access: DecidedAccess<Admitted>,
+  about: About,
+) => MaybePromise<Authorization<Admitted>>;
 
-export function createAuthorize(replies: Replies, clock: Clock): AuthorizeRequest {
-  return function authorize(request, caller, access) {
+export function createAuthorize(decide: Decide, replies: Replies, clock: Clock): AuthorizeRequest {
+  return function authorize(request, caller, access, { method, path, parameters }) {
     if (!isAccess(access) || access.credentials === 'ignored') throw new TypeError(NO_ACCESS);
 
     const known: Caller | undefined = isGenuine(caller) ? caller : undefined;
-    const now = known && callerAt(known, clock.now());
-    const record = decideAccess({ demands: [access], isServed: true }, now);
-    if (record.reason === undefined) return { caller: access.admit(known) };
+    const now = known && copyOf(known, claimsOf(known), clock.now());
+    const { rawHeaders, socket: connection } = request;
+    const facts = { method, path, host: undefined, rawHeaders };
+    const asked = { facts, parameters, connection, demands: [access], isServed: true, caller: now };
 
-    return { refusal: new Refusal(replies.complete(record, request)) };
+    const authorized = andThen(decide(asked), (record) => {
+      // Nobody would get the refusal.
+      if (record.isGone) throw new DOMException('the client has left', 'AbortError');
+      if (record.reason === undefined) return { caller: access.admit(known) };
+
+      return { refusal: new Refusal(replies.complete(record, request)) };
+    });
+    return mayWait(access) ? Promise.resolve(authorized) : authorized;
   };
 }

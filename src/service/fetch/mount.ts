@@ -1,5 +1,6 @@
-// A prefix for a Fetch handler, such as the router of another library. Promises: its request has neither
-// token nor proof; its body is counted as it is read. Does not check what the handler makes of the path.
+// A prefix for a Fetch handler, such as the router of another library. Promises: its request has no token,
+// proof or field of a client certificate; its body is counted as it is read. Does not check what the handler
+// makes of the path.
 import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
@@ -9,7 +10,7 @@ import type { Caller } from '../../verify/caller.ts';
 import { readHost } from '../../verify/request/fields.ts';
 import { requestUri } from '../../verify/request/uri.ts';
 import { pairsOf, type Field } from '../../gate/replies/reply.ts';
-import type { Access } from '../../gate/rules/access.ts';
+import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { CLIENT_GONE, type BodySource } from '../routes/body.ts';
 import { HandlerRequest } from '../routes/handler-request.ts';
 import { parsePrefix } from '../routes/pattern.ts';
@@ -38,9 +39,9 @@ export interface FetchHandler<Admitted> {
  *
  * @example mount('/graphql', authenticated, (request, { caller }) => yoga.fetch(request, { caller }))
  */
-export function mount<Admitted extends Caller | undefined>(
+export function mount<Admitted extends Caller<unknown> | undefined>(
   prefix: string,
-  access: Access<Admitted>,
+  access: DecidedAccess<Admitted>,
   handler: FetchHandler<Admitted>,
   options: { readonly limitBytes?: number } = {},
 ): Route {
@@ -50,7 +51,7 @@ export function mount<Admitted extends Caller | undefined>(
   requireRest(owner, handler, limitBytes, others);
   const segments = parsePrefix(owner, prefix);
 
-  const bind = (values: MountOptions) => (request: HandlerRequest<Caller | undefined>) => {
+  const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {
     const source = HandlerRequest.exchangeOf(request);
     const fetchRequest = requestFrom(source, values, limitBytes ?? values.bodyLimitBytes);
     const result: unknown = Reflect.apply(handler, undefined, [fetchRequest, request]);
@@ -75,13 +76,14 @@ function requireResponse(result: unknown) {
   throw new UsageError(NO_RESPONSE);
 }
 
-const isShown = ([name]: Field) => !['authorization', 'dpop'].includes(name.toLowerCase());
+const isShown = ([name]: Field, hiddenField: string | undefined) =>
+  !['authorization', 'dpop', hiddenField].includes(name.toLowerCase());
 
 function requestFrom(source: BodySource, options: MountOptions, limitBytes: number) {
   const { request } = source;
   const { method = '', url = '', rawHeaders } = request;
   const body = bodyOf(source, limitBytes);
-  const headers = pairsOf(rawHeaders).filter(isShown);
+  const headers = pairsOf(rawHeaders).filter((field) => isShown(field, options.hiddenField));
   return new Request(originOf(request, options) + url, { method, headers, body, duplex: 'half' });
 }
 

@@ -31,6 +31,8 @@ export interface PipelineOptions {
   readonly replies: Replies;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;
+  /** That of a client certificate: no handler sees it. */
+  readonly hiddenField?: string | undefined;
 }
 
 /** Throws only for a bug. */
@@ -39,9 +41,9 @@ export type Pipeline = (exchange: Exchange) => MaybePromise<RequestRecord>;
 export function createPipeline(
   { readFacts, early, matchRoute }: Readers,
   decide: Decide,
-  { clock, replies, bodyLimitBytes, handlerTimeoutSeconds }: PipelineOptions,
+  { clock, replies, bodyLimitBytes, handlerTimeoutSeconds, hiddenField }: PipelineOptions,
 ): Pipeline {
-  const authorize = createAuthorize(replies, clock);
+  const authorize = createAuthorize(decide, replies, clock);
 
   function respond(exchange: Exchange): MaybePromise<RequestRecord> {
     const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
@@ -63,10 +65,12 @@ export function createPipeline(
       return andThen(decide(asked), (record) => orElse(record, refuseUnmatched(facts, matches)));
     }
 
-    const asked = { facts, route: match.route, demands: match.demands, isServed: true };
-    return andThen(decide(asked), (record) =>
-      record.reason === undefined ? serve(exchange, match, record) : record,
-    );
+    const connection = exchange.request.socket;
+    const asked = { ...match, facts, isServed: true, connection };
+    return andThen(decide(asked), (record) => {
+      if (record.reason === undefined) return serve(exchange, match, record);
+      return record.isGone ? { facts, route: match.route } : record;
+    });
   }
 
   function serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {
@@ -89,7 +93,8 @@ export function createPipeline(
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
 
     return andThen(inputs, (read) => {
-      const request = new HandlerRequest(exchange, path, parameters, nowMillis, admitted, authorize, read);
+      const parts = [parameters, nowMillis, admitted, authorize, read, hiddenField] as const;
+      const request = new HandlerRequest(exchange, path, ...parts);
       return withinTime(exchange, route.handler(request));
     });
   }

@@ -1,8 +1,9 @@
-// A request as its handler sees it. Promises: it shows neither token nor proof, so no handler can log or
-// forward one by accident.
+// A request as its handler sees it. Promises: it shows neither token nor proof nor the field of a client
+// certificate, so no handler can log or forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { traceparentOf } from '../../gate/traceparent.ts';
 import type { BodySource } from './body.ts';
+import type { DecidedAccess } from '../../gate/rules/access.ts';
 import type { Authorize, AuthorizeRequest } from '../fetch/authorize.ts';
 
 export interface ExchangeParts extends BodySource {
@@ -20,6 +21,7 @@ export class HandlerRequest<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;
   readonly #authorize;
+  readonly #hiddenField;
   #query: URLSearchParams | undefined;
   #headers: IncomingHttpHeaders | undefined;
   /** As in the request target, without the query. */
@@ -38,10 +40,13 @@ export class HandlerRequest<Admitted = unknown> {
     caller: Admitted,
     authorize: AuthorizeRequest,
     inputs: Inputs = {},
+    hiddenField?: string,
   ) {
     this.#exchange = exchange;
     this.#inputs = inputs;
     this.#authorize = authorize;
+    this.#hiddenField = hiddenField;
+
     this.path = path;
     this.parameters = parameters;
     this.nowMillis = nowMillis;
@@ -65,10 +70,11 @@ export class HandlerRequest<Admitted = unknown> {
     return this.#exchange.request.method ?? '';
   }
 
-  /** Node's header fields, without `authorization` and `dpop`. */
+  /** Node's header fields, without `authorization`, `dpop`, and that of a client certificate. */
   get headers(): IncomingHttpHeaders {
     if (this.#headers === undefined) {
       const { authorization: _token, dpop: _proof, ...headers } = this.#exchange.request.headers;
+      if (this.#hiddenField !== undefined) delete headers[this.#hiddenField];
       this.#headers = headers;
     }
     return this.#headers;
@@ -85,7 +91,8 @@ export class HandlerRequest<Admitted = unknown> {
    */
   get authorize(): Authorize {
     const { request } = this.#exchange;
-    return (access) => this.#authorize(request, this.caller, access);
+    const authorize = (access: DecidedAccess<unknown>) => this.#authorize(request, this.caller, access, this);
+    return authorize as Authorize;
   }
 
   /** Aborts when the client leaves, when the handler takes too long, and at the end of a drain. */

@@ -4,7 +4,7 @@
 import type { HandlerRequest } from './handler-request.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { isAccess, type Access } from '../../gate/rules/access.ts';
+import { isAccess, type DecidedAccess } from '../../gate/rules/access.ts';
 import { parsePrefix } from './pattern.ts';
 import type { BodyInput, QueryInput } from './inputs.ts';
 
@@ -35,7 +35,7 @@ export interface RouteRequest<
 
 /** Untyped: the route's maker checks types. */
 export interface Handler {
-  (request: HandlerRequest<Caller | undefined>): unknown;
+  (request: HandlerRequest<Caller<unknown> | undefined>): unknown;
 }
 
 /** What a mount needs of the options. */
@@ -43,6 +43,8 @@ export interface MountOptions {
   readonly publicUrl: string | undefined;
   readonly trustProxy: boolean;
   readonly bodyLimitBytes: number;
+  /** Of a client certificate. */
+  readonly hiddenField?: string | undefined;
 }
 
 /** What a mount has beside a route, whose method is `*`. */
@@ -54,7 +56,7 @@ export interface Mounted {
 interface RouteParts {
   readonly method: string;
   readonly pattern: string;
-  readonly access: Access<Caller | undefined>;
+  readonly access: DecidedAccess<Caller<unknown> | undefined>;
   readonly query: QueryInput<unknown> | undefined;
   readonly body: BodyInput<unknown> | undefined;
   readonly handler: Handler;
@@ -96,9 +98,10 @@ export interface Route extends MadeRoute {}
 export const isRoute = MadeRoute.is;
 
 /** The same route with another handler, and without inputs. */
-export const withHandler = (route: Route, handler: Handler): Route =>
+export const withHandler = (route: Route, handler: Handler, access = route.access): Route =>
   new MadeRoute({
     ...route,
+    access,
     query: undefined,
     body: undefined,
     handler,
@@ -126,7 +129,7 @@ class MadeRule {
   readonly prefix;
   readonly access;
 
-  constructor(prefix: readonly string[], access: Access<Caller>) {
+  constructor(prefix: readonly string[], access: DecidedAccess<Caller<unknown>>) {
     this.prefix = prefix;
     this.access = access;
     Object.freeze(this);
@@ -141,6 +144,10 @@ hideConstructor(MadeRule);
 
 /** Made by `under`. */
 export interface PrefixRule extends MadeRule {}
+
+/** The same rule with another access. */
+export const withAccess = ({ prefix }: PrefixRule, access: PrefixRule['access']): PrefixRule =>
+  new MadeRule(prefix, access);
 
 /** In JavaScript, a rule may be anything, even a route. */
 export const isRule = MadeRule.is;
@@ -173,7 +180,7 @@ export const upstream = () => ({});
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
-export function under(prefix: string, access: Access<Caller>): PrefixRule {
+export function under(prefix: string, access: DecidedAccess<Caller<unknown>>): PrefixRule {
   const owner = `under ${prefix}`;
   requireAccess(owner, access);
   return new MadeRule(parsePrefix(owner, prefix), access);
@@ -206,7 +213,7 @@ type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] 
  */
 export type RequestOf<
   Pattern extends string,
-  Guarding extends Access<Caller | undefined> = Access<Caller>,
+  Guarding extends DecidedAccess<Caller<unknown> | undefined> = DecidedAccess<Caller>,
   First extends Input | undefined = undefined,
   Second extends BodyInput<unknown> | undefined = undefined,
 > = RouteRequest<
@@ -218,11 +225,11 @@ export type RequestOf<
 
 type RouteMaker<Inputs extends readonly Input[], Result> = <
   Pattern extends string,
-  Admitted extends Caller | undefined,
+  Admitted extends Caller<unknown> | undefined,
   All extends Inputs,
 >(
   pattern: Pattern,
-  access: Access<Admitted>,
+  access: DecidedAccess<Admitted>,
   ...rest: [
     ...inputs: All,
     handler: (
@@ -236,7 +243,7 @@ type Part = Input | (((request: never) => unknown) & { readonly input?: never })
 const isHandler = (part: Part): part is Handler => typeof part === 'function';
 
 function routeMaker(method: Method) {
-  return (pattern: string, access: Access<Caller | undefined>, ...rest: readonly Part[]) => {
+  return (pattern: string, access: DecidedAccess<Caller<unknown> | undefined>, ...rest: readonly Part[]) => {
     const query = rest.find((part) => part?.input === 'query');
     // RFC 9110 §9.3.1: intermediaries may drop a body of GET.
     const body = method === 'GET' ? undefined : rest.find((part) => part?.input === 'body');

@@ -1,5 +1,5 @@
 // Path → routes and rules. Promises: overlapping routes prevent startup.
-import type { Access } from '../../gate/rules/access.ts';
+import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { pathSegments } from '../../verify/request/path.ts';
 import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
 import {
@@ -15,13 +15,13 @@ export interface Match {
   readonly route: Route;
   readonly parameters: PathParameters;
   /** The accesses in force: those of the rules, then the route's. */
-  readonly demands: readonly Access<unknown>[];
+  readonly demands: readonly DecidedAccess<unknown>[];
 }
 
 /** Shared between requests. */
 export interface Matched {
   /** Those of the rules. */
-  readonly demands: readonly Access<unknown>[];
+  readonly demands: readonly DecidedAccess<unknown>[];
   /** At most one for each method. */
   readonly matches: readonly Match[];
 }

@@ -23,8 +23,10 @@ export const EVENTS = {
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
   'replay store lost': 'warn',
+  'decision lost': 'warn',
   'signing keys loaded': 'info',
   'replay store ready': 'info',
+  'decision ready': 'info',
   'requests refused': 'info',
   request: 'info',
   listening: 'info',
@@ -73,6 +75,8 @@ type Reason =
   | RequestReason
   | FetchErrorReason
   | KeyReason
+  | 'error'
+  | 'not-a-boolean'
   | 'SIGTERM'
   | 'SIGINT'
   | 'drained'
@@ -91,7 +95,7 @@ export type LogEvent = keyof typeof EVENTS;
 export type Log = (event: LogEvent, fields: Fields) => void;
 
 /** Events that are counted; options/metrics has the metric of each. */
-export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch';
+export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch' | 'decision';
 
 /** Counts one event. `word` comes from a closed list, `issuer` from the options. */
 export type Count = (event: CountedEvent, word: string, issuer?: string) => void;

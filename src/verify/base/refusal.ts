@@ -41,6 +41,11 @@ export const REFUSALS = {
     'not-bound': 'the token is not bound to a key (cnf.jkt) but was presented as DPoP',
     'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
     'key-mismatch': 'the token is bound to a key other than that of the proof',
+    'certificate-untrusted': 'the client certificate did not come from a trusted proxy',
+    'certificate-malformed': 'the client certificate that the proxy passed on cannot be read',
+    'certificate-missing': 'the token is bound to a client certificate, but the request has none',
+    'certificate-mismatch': 'the token is bound to another client certificate',
+    'certificate-required': 'the token is not bound to a client certificate, which this API requires',
   },
   /** 401, RFC 9449 §7.1 */
   invalid_dpop_proof: {
@@ -67,6 +72,8 @@ export const REFUSALS = {
   insufficient_scope: {
     'scope-missing': '',
     'claim-missing': '',
+    'claims-refused': 'the claims do not have the form that this API needs',
+    'decision-refused': '',
     'route-missing': 'no route lets this method pass at this path',
   },
   insufficient_user_authentication: {
@@ -86,7 +93,8 @@ export const REFUSALS = {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
     'replay-store-full': 'The replay store is full',
     'replay-store-unavailable': 'The replay store is temporarily unavailable',
-    'too-many-waiting': 'Too many requests are waiting for the signing keys',
+    'too-many-waiting': 'Too many requests are waiting',
+    'decision-unavailable': 'The decision about this request is temporarily unavailable',
     'handler-timeout': 'The response took too long',
     'shutting-down': 'The service is shutting down',
   },
@@ -144,6 +152,10 @@ export interface Found {
   readonly issuerName?: string | undefined;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce?: string | undefined;
+  /** What was thrown, if it is for `onError`. */
+  readonly error?: unknown;
+  /** Whether the client has left. */
+  readonly isGone?: boolean;
 }
 
 /**

@@ -10,6 +10,7 @@ export interface RawRequest {
   readonly originalUrl?: string | undefined;
   readonly rawHeaders: readonly string[];
   readonly httpVersion?: string | undefined;
+  readonly socket?: unknown;
 }
 
 /** HTTP/1.0 may have no `host`. `path` is not decoded. */
@@ -18,15 +19,17 @@ export interface RequestFacts {
   readonly host: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
+  /** Whose peer and certificate a part may ask for. A Fetch `Request` has none. */
+  readonly socket?: unknown;
   /** The URI that a proxy asks about, used in place of `host`. */
   readonly uri?: () => string | Refused;
 }
 
 export function readFacts(request: RawRequest): RequestFacts | Refused {
-  const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion } = request;
+  const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion, socket } = request;
   const host = readHost(rawHeaders, httpVersion);
   if (host instanceof Refused) return host;
 
   const path = originPath(originalUrl);
-  return path instanceof Refused ? path : { method, host, path, rawHeaders };
+  return path instanceof Refused ? path : { method, host, path, rawHeaders, socket };
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  makeGuard,
+  MadeGuard,
   anyScope,
   claimCheck,
   claimEquals,
@@ -11,7 +11,7 @@ import {
 } from '../../../src/gate/rules/guards.ts';
 import { needs, checkAccess } from '../../../src/gate/rules/access.ts';
 import { stackOf } from '../../support/call-lines.ts';
-import { callerWith } from '../../support/caller.ts';
+import { callerWith, clock } from '../../support/caller.ts';
 import type { Environment } from '../../support/service.ts';
 
 type Claims = Record<string, unknown>;
@@ -343,10 +343,15 @@ test('demands the values that a list had when the guard was made [H2]', () => {
 
 test('admits nobody by a guard that returns a promise [H2]', () => {
   const passes = async () => true;
-  const guard = makeGuard('read', passes as never, scope('read').refused);
+  const guard = new MadeGuard('read', passes as never, scope('read').refused, undefined);
   const caller = callerWith({ scope: 'read' });
-  assert.equal(checkAccess([needs(guard)], caller, true), guard.refused);
-  assert.equal(checkAccess([needs(scope('read'))], caller, true), undefined);
+  const question = { facts: { method: 'GET', host: undefined, path: '/', rawHeaders: [] } };
+
+  const refusalOf = (demanded: Guard) =>
+    checkAccess([needs(demanded)], caller, true, question, { clock, log: () => {}, count: undefined });
+
+  assert.equal(refusalOf(guard), guard.refused);
+  assert.equal(refusalOf(scope('read')), undefined);
 });
 
 test('refuses a guard whose name a challenge cannot show, with an error that names it', () => {

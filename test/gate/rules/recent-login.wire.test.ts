@@ -133,7 +133,7 @@ test('the name of a guard shows all that it demands of a login', () => {
 test('a route demands at most one login', () => {
   const login = recentLogin({ maxAgeSeconds: 300 });
   const twoLogins = () => needs(login, scope('a'), recentLogin({ acr: ['mfa'] }));
-  assert.throws(twoLogins, new TypeError('needs() has more than one recentLogin; combine them'));
+  assert.throws(twoLogins, new TypeError('needs() has more than one recentLogin or claims; combine them'));
   assert.equal(needs(login, scope('a')).name, 'login max_age="300", scope a');
 });
 

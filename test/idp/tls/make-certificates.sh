@@ -33,6 +33,10 @@ extendedKeyUsage = serverAuth
 subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 subjectAltName = \${ENV::NAMES}
+[extensions_client]
+basicConstraints = critical, CA:false
+keyUsage = critical, digitalSignature
+extendedKeyUsage = clientAuth
 CONFIG
 export NAMES=DNS:unused.test
 
@@ -57,6 +61,12 @@ server() {
   sign extensions_server "$2" "$1.pem" -cert authority.pem -keyfile "$work/authority-key.pem"
 }
 
+# client <file name> <common name>: signed by itself (RFC 8705 section 2.2).
+client() {
+  request "$1-key.pem" "$2"
+  sign extensions_client 21260101000000Z "$1.pem" -selfsign -keyfile "$1-key.pem"
+}
+
 request "$work/authority-key.pem" "test-only authority"
 sign extensions_authority 21260101000000Z authority.pem -selfsign -keyfile "$work/authority-key.pem"
 
@@ -64,3 +74,5 @@ here=DNS:localhost,IP:127.0.0.1,IP:::1,DNS:provider.test
 server provider 21260101000000Z "$here"
 server other-host 21260101000000Z DNS:other.test
 server expired 20210101000000Z "$here"
+client client "test-only client"
+client other-client "test-only other client"

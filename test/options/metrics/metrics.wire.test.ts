@@ -72,6 +72,7 @@ test('has every family from the start, and every foreseeable series at zero', as
   const { all, value } = await start(t, {}, () => new Promise(() => {}));
   const families = all();
   assert.deepEqual([...families].map(([name, { type }]) => `${name} ${type}`).sort(), [
+    'gatehouse_decisions_total counter',
     'gatehouse_info gauge',
     'gatehouse_key_fetches_total counter',
     'gatehouse_keys_age_seconds gauge',
@@ -105,6 +106,7 @@ test('has every family from the start, and every foreseeable series at zero', as
     'full',
     'unavailable',
   ]);
+  assert.deepEqual(wordsOf('gatehouse_decisions_total', 'result'), ['allowed', 'refused', 'failed']);
   assert.deepEqual(wordsOf('gatehouse_key_fetches_total', 'result'), ['ok', ...FETCH_ERROR_REASONS]);
   assert.equal(value('gatehouse_key_fetches_total{issuer="idp",result="ok"}'), 0);
 

@@ -37,9 +37,9 @@ class FakeSocket extends EventEmitter {
   _read(): void {}
 }
 
-function open() {
+function open(requestMillis?: number) {
   const socket = new FakeSocket();
-  const connection = new Connection(socket as never);
+  const connection = new Connection(socket as never, requestMillis);
 
   /** A request arrives. The result writes and finishes its response. */
   const ask = (complete = true) => {
@@ -109,6 +109,15 @@ test('gives each request 15 seconds to arrive', () => {
   assert.deepEqual([isLate(91), isLate(105), isLate(106)], [false, false, true]);
   ask(false);
   assert.deepEqual([isLate(107), isLate(121), isLate(122)], [false, false, true]);
+});
+
+test('gives each request the time of REQUEST_TIMEOUT_SECONDS to arrive', () => {
+  const { connection, ask } = open(60 * SECOND);
+  ask(false);
+  assert.deepEqual(
+    [0, 59, 60].map((second) => connection.isLate(second * SECOND)),
+    [false, false, true],
+  );
 });
 
 test('gives a client 90 seconds from when its oldest unread response was written, however many it has read and however many follow [G14]', () => {

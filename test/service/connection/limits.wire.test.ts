@@ -5,7 +5,15 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import { open } from '../../../src/gate/rules/access.ts';
+import { createListener } from '../../../src/service/connection/listener.ts';
+import { createListeningService, OWN_ROUTES } from '../../../src/service/create-service.ts';
+import { bytes } from '../../../src/service/fetch/bytes.ts';
+import { readServiceOptions } from '../../../src/service/options.ts';
+import { put } from '../../../src/service/routes/route.ts';
+import { createTestIssuer } from '../../../src/testing.ts';
 import { exchange, openWire } from '../../support/client.ts';
+import { TestClock } from '../../support/clock.ts';
 import {
   CONNECT,
   GARBAGE,
@@ -243,5 +251,31 @@ describe('the listener', { timeout: 120_000 }, () => {
       Object.fromEntries(Object.keys(limits).map((name) => [name, Reflect.get(server, name)])),
       limits,
     );
+  });
+
+  test('gives its header no more time than a whole request, which Node would refuse', () => {
+    const { server } = createListener({} as never, new TestClock(), 5_000);
+    assert.deepEqual([server.headersTimeout, server.requestTimeout], [5_000, 5_000]);
+  });
+
+  test('gives a request of a service the time of its options', async (t) => {
+    const clock = new TestClock();
+    const { options } = createTestIssuer();
+    const values = readServiceOptions({ ...options, host: '127.0.0.1', port: 0, requestTimeoutSeconds: 60 });
+    const routes = [put('/', open, bytes(), () => ({}))];
+    const service = createListeningService({ routes }, values, { ...OWN_ROUTES, clock });
+    const { port } = await service.listen();
+    t.after(() => service.close());
+    const wire = await openWire(port);
+    wire.send('PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n');
+    await wire.until((text) => text.includes('100 Continue'));
+    for (let second = 0; second < 60; second += 1) clock.advance(1_000);
+    assert.ok(!wire.socket.readableEnded);
+    clock.advance(1_000);
+    assert.match(await wire.untilClosed(), /\r\n\r\nHTTP\/1\.1 408 /);
+    const stopped = service.stop();
+    while (!clock.pending.includes(10_000)) await new Promise(setImmediate);
+    clock.advance(10_000);
+    await stopped;
   });
 });

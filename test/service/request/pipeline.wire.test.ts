@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { after, before, test } from 'node:test';
 import { refuse, unavailable } from '../../../src/verify/base/refusal.ts';
-import { anyScope, claimEquals, makeGuard, scope } from '../../../src/gate/rules/guards.ts';
+import { anyScope, claimEquals, MadeGuard, scope } from '../../../src/gate/rules/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
@@ -123,7 +123,7 @@ test('gives a handler the decoded parameters, and no caller on an open route', a
 test('passes a guard the caller, and no settings', async (t) => {
   const told: unknown[][] = [];
   const passes = (...given: unknown[]) => told.push(given.map((one) => Object.keys(Object(one)).sort())) > 0;
-  const guard = makeGuard('read', passes, scope('read').refused);
+  const guard = new MadeGuard('read', passes, scope('read').refused, undefined);
   const app = await startRoutes({ routes: [get('/guarded', needs(guard), () => ({}))] });
   t.after(() => app.stop());
   assert.equal((await app.ask('/guarded', { token: tokenWith() })).status, 200);

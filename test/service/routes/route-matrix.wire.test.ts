@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { parametersText } from '../../../src/gate/replies/challenge.ts';
 import { withHandler } from '../../../src/service/routes/route.ts';
-import type { Guard } from '../../../src/gate/rules/guards.ts';
+import type { AnyGuard } from '../../../src/gate/rules/further.ts';
 import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
 import type { Response, Ask } from '../../support/client.ts';
@@ -105,10 +105,10 @@ function isKnown(routes: readonly Route[], path: string): boolean {
 const covers = ({ prefix }: PrefixRule, path: string) =>
   prefix.every((text, index) => segmentsOf(path)?.[index] === text);
 
-const isLogin = ({ refused }: Guard) => refused.refusal.kind === 'insufficient_user_authentication';
+const isLogin = ({ refused }: AnyGuard) => refused.refusal.kind === 'insufficient_user_authentication';
 
 /** In the order in which the rules and the route are checked. */
-const decided = (guards: readonly Guard[]) => [
+const decided = (guards: readonly AnyGuard[]) => [
   ...guards.filter((guard) => !isLogin(guard)),
   ...guards.filter(isLogin),
 ];
@@ -195,7 +195,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
         `${BARE}, error="invalid_token", error_description="${description}"`;
 
       /** 403 with the guard's description; 401 for a login. */
-      async function refusesAs({ refused: { refusal } }: Guard, claims: Claims): Promise<void> {
+      async function refusesAs({ refused: { refusal } }: AnyGuard, claims: Claims): Promise<void> {
         const response = await ask({ token: token(claims) });
         if (refusal.reason === 'login-insufficient') {
           assert.deepEqual([response.status, response.body.error], [401, refusal.kind]);

@@ -5,6 +5,7 @@ import { createGate, createService } from '../../../src/gatehouse.ts';
 import { GATE_RULES, OF_SERVICE, readGateOptions } from '../../../src/gate/options.ts';
 import { readServiceOptions, SERVICE_RULES } from '../../../src/service/options.ts';
 import { listOf, readOptions, textWithoutBlanks } from '../../../src/verify/base/option.ts';
+import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
@@ -72,6 +73,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   publicUrl: [['https://api.test/?x', 'must be a URL that begins with https:// or http://']],
   trustProxy: [['true', 'must be true or false']],
   replayStore: [['redis://store.test', 'must be a part that redisReplayStore(url) makes']],
+  clientCertificates: [[{ source: 'tls' }, 'must be a part that clientCertificates({ source }) makes']],
   connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
   fetchKeys: [[{}, 'must be a function']],
   errorDetail: [[1, 'must be true or false']],
@@ -95,6 +97,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   host: [['', 'is empty, or has white space']],
   bodyLimitBytes: [[0, `${NUMBER}1 to 16777216`]],
   handlerTimeoutSeconds: [[3_601, `${NUMBER}0 to 3600`]],
+  requestTimeoutSeconds: [[0, `${NUMBER}1 to 3600`]],
   shutdownDelaySeconds: [[61, `${NUMBER}0 to 60`]],
 };
 
@@ -263,6 +266,26 @@ for (const [what, make, problem] of [
   ['cors', () => cors({ origins: [] }), `cors: origins: ${NO_LIST}`],
   ['cors', () => cors({ origins: ['https://a.test'], methods: ['get'] }), 'cors: methods: must be a method'],
   ['cors', () => cors({ origins: ['https://a.test'], max: 1 } as never), 'cors: max: is no option; '],
+  ...(
+    [
+      [{}, 'source: is missing; say where certificates come from'],
+      [{ source: 'TLS' }, 'source: must be one of tls, rfc9440, pem, base64, xfcc'],
+      [{ source: 'tls', field: 'X-Cert' }, 'field: has no use with tls, which reads no field; remove it'],
+      [{ source: 'tls', proxies: ['::1'] }, 'proxies: has no use with tls, which reads no field; remove it'],
+      [{ source: 'pem' }, 'proxies: is missing; list the addresses of the proxies that send the field'],
+      [{ source: 'pem', proxies: '192.0.2.1' }, 'proxies: must be a list of IP addresses and CIDR ranges'],
+      [{ source: 'pem', proxies: [] }, 'proxies: must be a list of IP addresses and CIDR ranges'],
+      [{ source: 'pem', proxies: ['any'] }, 'proxies: must be a list of IP addresses and CIDR ranges'],
+      [{ source: 'pem', proxies: [, '::1'] }, 'proxies: must be a list of IP addresses and CIDR ranges'],
+      [{ source: 'pem', proxies: [['::1']] }, 'proxies: must be a list of IP addresses and CIDR ranges'],
+      [{ source: 'pem', proxies: 'any', required: 'true' }, 'required: must be true or false'],
+      [{ source: 'pem', proxies: 'any', field: 'X_Cert' }, 'field: must be the name of a header field, of'],
+      [{ source: 'pem', proxies: 'any', max: 1 }, 'max: is no option; '],
+    ] as const
+  ).map(([given, problem]) => {
+    const make = () => clientCertificates(given as never);
+    return ['client certificates', make, `clientCertificates: ${problem}`] as const;
+  }),
   ['a log', () => jsonLog({ level: 'INFO' as never }), 'log: level: must be one of silent, error, warn, '],
   ['a log', () => jsonLog({ access: 'true' as never }), 'log: access: must be true or false'],
   ['a log', () => jsonLog(null as never), 'log: must be an object with a member for each option'],

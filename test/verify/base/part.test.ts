@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { createGate, createService, get, open } from '../../../src/gatehouse.ts';
 import { Part } from '../../../src/verify/base/part.ts';
+import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
@@ -19,6 +20,8 @@ const PARTS = {
   log: () => jsonLog({ level: 'silent' }),
   replayStore: () => redisReplayStore('redis://user:secret-word@127.0.0.1:1'),
   connect: () => throughProxy('http://user:secret-word@127.0.0.1:1'),
+  clientCertificates: () =>
+    clientCertificates({ source: 'pem', field: 'Secret-Word', proxies: ['192.0.2.44'] }),
   metadata: () => resourceMetadata({ url: 'https://api.test/secret-word' }),
   cors: () => cors({ origins: ['https://secret-word.test'] }),
   metrics: () => createMetrics({ port: 4_444, host: 'secret-word' }),
@@ -28,7 +31,7 @@ for (const [name, make] of Object.entries(PARTS)) {
   test(`the part ${name} shows nothing of what it was made of [§11]`, () => {
     const part = make();
     const shown = inspect(part, { depth: 9, showHidden: true }) + JSON.stringify(part) + String(part);
-    assert.doesNotMatch(shown, /secret-word|4444|silent/);
+    assert.doesNotMatch(shown, /secret-word|4444|silent|192/i);
     assert.equal(Object.getPrototypeOf(part).constructor, Object);
   });
 
@@ -53,7 +56,7 @@ for (const [name, make] of Object.entries(PARTS)) {
 
 const served = { routes: [get('/a', open, () => ({}))] };
 
-for (const name of ['connect', 'metadata', 'cors', 'metrics'] as const) {
+for (const name of ['connect', 'clientCertificates', 'metadata', 'cors', 'metrics'] as const) {
   test(`the part ${name} serves one service, and a second use throws [§11]`, async () => {
     const part = PARTS[name]();
     const service = createService(served, { ...TEST, [name]: part });

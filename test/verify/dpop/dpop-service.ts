@@ -5,6 +5,7 @@ import { createAnswers } from '../../../src/gate/checks.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { createPipeline } from '../../../src/service/request/pipeline.ts';
 import { createResponder } from '../../../src/service/request/responder.ts';
+import { Part } from '../../../src/verify/base/part.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { createListener } from '../../../src/service/connection/listener.ts';
 import { routesA } from '../../../src/profiles/a.ts';
@@ -123,7 +124,8 @@ export async function startWith(
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
   const serving = { clock, name: 'A', routes: [], ownRoutes: [], isService: true };
   const values = await optionValuesOf(settings, { log });
-  const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined });
+  const surroundings = { clock, log: Part.contentOf(log).log, count: undefined };
+  const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined, surroundings });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = createPipeline(readers, way.decide, { ...way, ...limits, clock });
   const responder = createResponder(pipeline, way.replies, way.observer, clock);

@@ -21,6 +21,9 @@ export interface Draft {
   ending: string;
   /** Stands between the scheme and the token. */
   space: string;
+  /** Settings of the service, and further header fields. */
+  readonly environment: Record<string, string>;
+  readonly fields: Record<string, string>;
 }
 
 export const draft = (): Draft => ({
@@ -30,6 +33,8 @@ export const draft = (): Draft => ({
   key: signingKey.privateKey,
   ending: '',
   space: ' ',
+  environment: {},
+  fields: {},
 });
 
 export function seal({ header, claims, headerText, payloadText, key, ending }: Draft): string {
@@ -60,6 +65,23 @@ const inRules = (rules: Partial<TokenOptions>) => ({
   place: `rules ${Object.keys(rules)}`,
   apply: (whole: Draft) => void Object.assign(whole.rules, rules),
 });
+
+const THUMBPRINT = 'A'.repeat(43);
+
+/** A token that names this confirmation, with this field from a proxy. */
+const withCertificate = (cnf: unknown, value: string, environment: Draft['environment'] = {}): Fault => ({
+  place: 'claim cnf',
+  sender: 'Bearer',
+
+  apply(whole) {
+    whole.claims.cnf = cnf;
+    Object.assign(whole.environment, { CLIENT_CERT_SOURCE: 'rfc9440', CLIENT_CERT_PROXIES: 'any' });
+    Object.assign(whole.environment, environment);
+    if (value !== '') whole.fields['Client-Cert'] = value;
+  },
+});
+
+const ONLY_WITH_CERTIFICATE = { CLIENT_CERT_REQUIRED: 'true' };
 
 /** A reason without its fault does not compile. */
 export const FAULTS: Readonly<Record<TokenReason, Fault>> = {
@@ -159,4 +181,11 @@ export const FAULTS: Readonly<Record<TokenReason, Fault>> = {
     ...inClaims('cnf', { jkt: 'thumbprint' }),
     sender: 'DPoP',
   },
+  'certificate-untrusted': withCertificate({ 'x5t#S256': THUMBPRINT }, ':Y2VydA==:', {
+    CLIENT_CERT_PROXIES: '192.0.2.1',
+  }),
+  'certificate-malformed': withCertificate({ 'x5t#S256': THUMBPRINT }, 'Y2VydA=='),
+  'certificate-missing': withCertificate({ 'x5t#S256': THUMBPRINT }, ''),
+  'certificate-mismatch': withCertificate({ 'x5t#S256': THUMBPRINT }, ':Y2VydA==:'),
+  'certificate-required': withCertificate(undefined, ':Y2VydA==:', ONLY_WITH_CERTIFICATE),
 };

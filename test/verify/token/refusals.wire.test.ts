@@ -51,10 +51,11 @@ after(async () => {
 
 /** The service with these settings and this size of token cache. */
 function serviceFor(
-  { tokenType = 'any', requiredClaims = [] }: Draft['rules'],
+  { rules: { tokenType = 'any', requiredClaims = [] }, environment: more }: Draft,
   cacheEntries: number,
 ): Promise<TestService> {
   const environment = {
+    ...more,
     IDP_TOKEN_TYPE: tokenType,
     IDP_REQUIRED_CLAIMS: requiredClaims.join(','),
     IDP_TOKEN_CACHE_ENTRIES: String(cacheEntries),
@@ -72,13 +73,14 @@ function serviceFor(
 function present(service: TestService, whole: Draft, scheme: 'Bearer' | 'DPoP') {
   const token = seal(whole);
   const proof = scheme === 'DPoP' ? { DPoP: proofFor(token) } : {};
-  return service.ask('/api/private', { headers: { Authorization: scheme + whole.space + token, ...proof } });
+  const headers = { Authorization: scheme + whole.space + token, ...proof, ...whole.fields };
+  return service.ask('/api/private', { headers });
 }
 
 for (const scheme of ['Bearer', 'DPoP'] as const) {
   test(`accepts the token without any fault when it is presented as ${scheme}`, async () => {
     for (const cacheEntries of CAPACITIES) {
-      const service = await serviceFor({}, cacheEntries);
+      const service = await serviceFor(draftFor(scheme), cacheEntries);
       for (let sight = 1; sight <= 2; sight += 1) {
         assert.equal((await present(service, draftFor(scheme), scheme)).status, 200);
       }
@@ -93,7 +95,7 @@ for (const reason of Object.keys(FAULTS) as TokenReason[]) {
     const whole = draftFor(scheme);
     apply(whole);
     for (const cacheEntries of CAPACITIES) {
-      const service = await serviceFor(whole.rules, cacheEntries);
+      const service = await serviceFor(whole, cacheEntries);
       const before = fetches;
       for (let sight = 1; sight <= 2; sight += 1) {
         const { status, body, challenges, text } = await present(service, whole, scheme);

@@ -1,0 +1,11 @@
+// The entry point `gatehouse-http/decisions`: guards that wait, for actors, and for claims of a form.
+export {
+  decision,
+  type DecisionFunction,
+  type DecisionOptions,
+  type DecisionRequest,
+} from './options/decisions.ts';
+export { actor, actorOf, notDelegated } from './options/actors.ts';
+export { claims } from './options/typed-claims.ts';
+export type { ClaimsGuard, Decision } from './gate/rules/further.ts';
+export type { DecidedAccess } from './gate/rules/access.ts';

@@ -1,0 +1,207 @@
+// Guards that may wait, such as for a policy engine. Promises: only `true`, in time, lets a request pass.
+// Does not cache decisions: each is asked each time it stands.
+import type { EventEmitter } from 'node:events';
+import { andThen, isPromise, type MaybePromise } from '../verify/base/clock.ts';
+import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
+import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
+import { issuerOf, type Caller } from '../verify/caller.ts';
+import { checkTimes } from '../verify/token/claims.ts';
+import type { Decision, Question, Surroundings, Wait } from '../gate/rules/further.ts';
+import { MadeGuard, requireShowable } from '../gate/rules/guards.ts';
+
+/** What a decision is about. */
+export interface DecisionRequest {
+  readonly caller: Caller;
+  /** Empty in `gate.authorize`. */
+  readonly method: string;
+  /** As in the request target, without the query. Empty in `gate.authorize`. */
+  readonly path: string;
+  /** Those of the route's pattern; none in a gate. */
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Aborts at the time limit, and when the connection is lost. */
+  readonly signal: AbortSignal;
+}
+
+/** How long a decision may take. */
+export interface DecisionOptions {
+  /** Over 0, up to 30. Default: 2. */
+  readonly timeoutSeconds?: number | undefined;
+}
+
+/** `signal` is for its own requests. */
+export type DecisionFunction = (request: DecisionRequest) => boolean | PromiseLike<boolean>;
+
+/** What came of asking. `value` is the function's own. */
+type Outcome = Readonly<{ value: unknown }> | Readonly<{ error: unknown }> | 'timeout' | 'gone';
+
+const MAX_SECONDS = 30;
+const MAX_WAITING = 1_000;
+
+const UNAVAILABLE = unavailable('decision-unavailable');
+const TOO_MANY = unavailable('too-many-waiting');
+const GONE = UNAVAILABLE.with({ isGone: true });
+
+/**
+ * Passes when `decide` returns `true`, or a promise of it, within the time limit. Asked after all guards that
+ * do not wait, in the order in which decisions are written. `false` is 403. Anything else, an error or no
+ * answer in time is 503. The challenge shows `what`, which must be printable ASCII without `"`, `\` and `=`.
+ * Throws a `TypeError` for what cannot be a decision.
+ *
+ * @example needs(scope('pay'), decision('may pay from this account', askPolicy, { timeoutSeconds: 1 }))
+ */
+export function decision(what: string, decide: DecisionFunction, options: DecisionOptions = {}): Decision {
+  const { timeoutSeconds = 2, ...others } = options;
+  const name = `decision ${what}`;
+  if (typeof what !== 'string' || typeof decide !== 'function') {
+    throw new TypeError('decision needs text that says what is decided, and a function that decides');
+  }
+  if (!isTime(timeoutSeconds) || Object.keys(others).length > 0) {
+    throw new TypeError(`${name}: has one option, timeoutSeconds, which is over 0 and up to ${MAX_SECONDS}`);
+  }
+
+  const description = `the request is not allowed: ${what}`;
+  requireShowable(name, description);
+  const refused = refuse('decision-refused', { description });
+  const asking = new Asking(what, decide, timeoutSeconds * 1000, refused);
+  return new MadeGuard(name, () => false, refused, { wait: waitFor(asking) });
+}
+
+const isTime = (seconds: unknown) => typeof seconds === 'number' && seconds > 0 && seconds <= MAX_SECONDS;
+
+/** Asks this decision, then the others, then the token's times: asking may have taken long. */
+const waitFor = (asking: Asking): Wait =>
+  function wait(caller, question, surroundings, [next, ...others]) {
+    return andThen(asking.ask(caller, question, surroundings), (refused) => {
+      if (refused !== undefined) return refused;
+      if (next !== undefined) return next(caller, question, surroundings, others);
+
+      // RFC 7519 §4.1.4
+      return checkTimes(caller.claims, issuerOf(caller), surroundings.clock.now() / 1000);
+    });
+  };
+
+/** One decision: what it is, how many requests wait for it, and whether it failed when last asked. */
+class Asking {
+  readonly #what: string;
+  readonly #decide: DecisionFunction;
+  readonly #limitMillis: number;
+  readonly #refused: Refused;
+  #waiting = 0;
+  #isLost = false;
+
+  constructor(what: string, decide: DecisionFunction, limitMillis: number, refused: Refused) {
+    this.#what = what;
+    this.#decide = decide;
+    this.#limitMillis = limitMillis;
+    this.#refused = refused;
+  }
+
+  ask(caller: Caller, question: Question, surroundings: Surroundings): MaybePromise<Refused | undefined> {
+    if (this.#waiting >= MAX_WAITING) {
+      surroundings.count?.('decision', 'failed');
+      return TOO_MANY;
+    }
+
+    const outcome = this.#begin(caller, question, surroundings);
+    return andThen(outcome, (known) => this.#conclude(known, surroundings));
+  }
+
+  #begin(caller: Caller, { facts, parameters = {}, connection }: Question, { clock }: Surroundings) {
+    const controller = new AbortController();
+    const { method, path } = facts;
+    try {
+      const { signal } = controller;
+      const asked = Object.freeze({ caller, method, path, parameters: { ...parameters }, signal });
+      const value: unknown = this.#decide(asked);
+      return isPromise(value) ? this.#await(value, controller, connection, clock) : { value };
+    } catch (error) {
+      return { error };
+    }
+  }
+
+  /** The first end counts: what `decide` does afterwards changes nothing. */
+  #await(
+    value: PromiseLike<unknown>,
+    controller: AbortController,
+    connection: unknown,
+    clock: Surroundings['clock'],
+  ): Promise<Outcome> {
+    this.#waiting += 1;
+
+    return new Promise<Outcome>((resolve) => {
+      const cancel = clock.after(this.#limitMillis, () => end('timeout'));
+      const ignore = onLoss(connection, () => end('gone'));
+      let isOver = false;
+
+      const end = (outcome: Outcome) => {
+        if (isOver) return;
+
+        isOver = true;
+        this.#waiting -= 1;
+        cancel();
+        ignore();
+        resolve(outcome);
+        if (typeof outcome === 'string') controller.abort();
+      };
+
+      Promise.resolve(value).then(
+        (known) => end({ value: known }),
+        (error: unknown) => end({ error }),
+      );
+    });
+  }
+
+  #conclude(outcome: Outcome, { log, count }: Surroundings): Refused | undefined {
+    if (outcome === 'gone') return GONE;
+
+    if (outcome !== 'timeout' && 'value' in outcome && typeof outcome.value === 'boolean') {
+      count?.('decision', outcome.value ? 'allowed' : 'refused');
+      if (this.#isLost) log('decision ready', { guard: printableSetting(this.#what) });
+      this.#isLost = false;
+      return outcome.value ? undefined : this.#refused;
+    }
+
+    count?.('decision', 'failed');
+    const guard = printableSetting(this.#what);
+    if (!this.#isLost) log('decision lost', { guard, ...lossOf(outcome) });
+    this.#isLost = true;
+    return outcome !== 'timeout' && 'error' in outcome ? UNAVAILABLE.with(outcome) : UNAVAILABLE;
+  }
+}
+
+function lossOf(outcome: Exclude<Outcome, 'gone'>): Fields {
+  if (outcome === 'timeout') return { reason: 'timeout' };
+
+  return 'error' in outcome
+    ? { ...describeBug(outcome.error), reason: 'error' }
+    : { reason: 'not-a-boolean' };
+}
+
+/** Calls `action` when the connection, a socket or a signal, is lost. Returns a function that ends that. */
+function onLoss(connection: unknown, action: () => void): () => void {
+  const given = Object(connection);
+  if (given.destroyed === true || given.aborted === true) queueMicrotask(action);
+  if (typeof given.on === 'function') return onClose(given, action);
+  if (typeof given.addEventListener !== 'function') return () => {};
+
+  given.addEventListener('abort', action);
+  return () => given.removeEventListener('abort', action);
+}
+
+/** What to do when a socket closes. One listener for each: a client may pipeline many requests. */
+const actionsOf = new WeakMap<object, Set<() => void>>();
+
+function onClose(socket: Pick<EventEmitter, 'on'>, action: () => void) {
+  const actions = actionsOf.get(socket) ?? listenTo(socket);
+  actions.add(action);
+  return () => void actions.delete(action);
+}
+
+function listenTo(socket: Pick<EventEmitter, 'on'>) {
+  const actions = new Set<() => void>();
+  actionsOf.set(socket, actions);
+  socket.on('close', () => {
+    for (const each of actions) each();
+  });
+  return actions;
+}
