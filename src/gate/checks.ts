@@ -24,8 +24,8 @@ export interface Serving {
   readonly ownRoutes: readonly MatchedRoute[];
   /** Whether it answers preflights, and counts requests. */
   readonly isService: boolean;
-  /** Forward-auth: all challenges in one field. */
-  readonly joinsChallenges?: boolean;
+  /** Forward-auth: all challenges stand in one field. */
+  readonly isPolicy?: boolean;
 }
 
 export interface Answers {
@@ -109,12 +109,12 @@ function createVerification(
 }
 
 export function createAnswers(values: GateValues, serving: Serving, verification: Verification): Answers {
-  const { isService, joinsChallenges = false } = serving;
+  const { isService, isPolicy = false } = serving;
   const observer = createObserverOf(values, serving, verification.expect);
   const cors = createCors(values, serving);
 
   const metadata = Part.contentOf(values.metadata);
-  const challenges = { ...values, ...metadata, joinsChallenges };
+  const challenges = { ...values, ...metadata, joinsChallenges: isPolicy };
   const replyToReader = metadata?.createEarly({ ...values, log: values.log?.log ?? NO_LOG });
   // Preflights are for the server behind a gate.
   const replyToPreflight = isService ? cors?.preflight : undefined;

@@ -238,7 +238,10 @@ function requireUse({ replayStore, clientCertificates, dpopMode }: GateOptions) 
 function sinkOf({ log }: GateOptions): LogSink | undefined {
   if (typeof log !== 'function') return Part.contentOf(log);
 
-  const write: Log = (event, fields) => void ignoreErrors(() => log(EVENTS[event], event, fields));
+  const write: Log = (event, fields) => {
+    void ignoreErrors(() => log(EVENTS[event], event, fields));
+  };
+
   return { log: write, level: 'debug', isAccessLogged: false };
 }
 

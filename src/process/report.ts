@@ -65,8 +65,10 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 function importsOf(values: ServiceValues) {
-  const used = Object.entries(PATHS).filter(([name]) => Reflect.get(values, name) !== undefined);
-  return used.map(([, path]) => path);
+  const isUsed = (option: string) => Reflect.get(values, option) !== undefined;
+  return Object.keys(PATHS)
+    .filter(isUsed)
+    .map((option) => PATHS[option]);
 }
 
 /** What is likely wrong, and the fix, with the names of settings for the first issuer. */
@@ -107,10 +109,14 @@ export async function check(
   service.close();
 
   const failures = events.filter(({ event }) => FAILURES.includes(event));
-  for (const { event, fields } of failures) console.error(`${event}: ${sentenceFor(fields)}`);
-  if (failures.length === 0) console.log(JSON.stringify(reportOf(deployment, events), undefined, 2));
+  for (const { event, fields } of failures) {
+    console.error(`${event}: ${sentenceFor(fields)}`);
+  }
+  if (failures.length > 0) return false;
 
-  return failures.length === 0;
+  const report = reportOf(deployment, events);
+  console.log(JSON.stringify(report, undefined, 2));
+  return true;
 }
 
 /** Of each key set and of the store. */

@@ -166,7 +166,8 @@ async function serve(service: ListeningService, deployment: Deployment) {
   const { log } = service;
   const onSignal = createSignalHandler(service);
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
-  const { address, ...ports } = await service.listen().catch((error) => endWithoutPort(error, log));
+  const listening = service.listen().catch((error) => endWithoutPort(error, log));
+  const { address, ...ports } = await listening;
 
   log('listening', { ...ports, address: printable(address), ...summaryOf(deployment) });
   // Choice: one unhandled rejection of a handler must not end every request.
@@ -175,8 +176,14 @@ async function serve(service: ListeningService, deployment: Deployment) {
   clock.after(20, service.fetchKeys);
 }
 
+interface PortError {
+  readonly host?: string;
+  readonly port?: number;
+  readonly code?: unknown;
+}
+
 /** For an error of Node with the `port` that it could not have. Throws any other. */
-function endWithoutPort(error: { host?: string; port?: number; code?: unknown }, log: Log): never {
+function endWithoutPort(error: PortError, log: Log): never {
   const { host = 'all addresses', port, code } = error;
   if (port === undefined) throw error;
 

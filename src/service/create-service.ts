@@ -100,7 +100,6 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     routes,
     ownRoutes,
     isService: true,
-    joinsChallenges: kind.isPolicy,
   });
 
   const options = optionsOf(checks, values, kind);

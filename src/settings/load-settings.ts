@@ -68,7 +68,8 @@ export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
   if (first === undefined) throw new TypeError('settings have a first issuer');
 
   const own = Object.entries(settings).filter(([name]) => name in SERVICE_RULES);
-  return Object.freeze({ ...Object.fromEntries(own), ...first, issuers, ...(await createParts(settings)) });
+  const parts = await createParts(settings);
+  return Object.freeze({ ...Object.fromEntries(own), ...first, issuers, ...parts });
 }
 
 /** Names that may be misspelt settings. */

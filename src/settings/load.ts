@@ -78,7 +78,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
 
   function readValue(key: string, setting: Setting<unknown>, raw: RawValue, earlier: Earlier) {
     // An unreplaced `${…}` would become part of a host name or an audience.
-    const isTemplate = [raw].flat().some((part) => typeof part === 'string' && part.includes('${'));
+    const isTemplate = [raw].flat().some((part) => String(part).includes('${'));
     if (isTemplate) throwProblem(TEMPLATE);
 
     const value = raw === null ? undefined : setting.read(raw);
@@ -90,7 +90,8 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   }
 
   const names = [FIRST_ISSUER, ...readIssuerNames(found)];
-  const issuers = Object.fromEntries(names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]));
+  const tables = names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]);
+  const issuers = Object.fromEntries(tables);
   const values = readTable(table);
   reportUnknown(found, known);
   return { ...values, issuers: issuers as WithIssuers['issuers'] };

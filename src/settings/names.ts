@@ -72,7 +72,7 @@ function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   if (known.includes(name) || isEmptySection) return;
 
   const written = squeezed(name);
-  const right = known.find((one) => squeezed(one).split(' ')[0] === written);
+  const right = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
   const spelling = right === undefined ? 'correct' : `write ${right}`;
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
   reports.push(problemOf(entry, `is not a setting; ${fix} or remove it`));

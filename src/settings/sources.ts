@@ -30,8 +30,10 @@ export interface FoundEntries {
 }
 
 /** Whether there may be something to parse. */
-export const mayHaveFile = ({ CONFIG_FILE }: Environment, directory: string): boolean =>
-  Boolean(CONFIG_FILE) || ['.env', 'application.yml'].some((name) => isThere(join(directory, name)));
+export function mayHaveFile({ CONFIG_FILE }: Environment, directory: string): boolean {
+  const usual = ['.env', 'application.yml'].map((name) => join(directory, name));
+  return Boolean(CONFIG_FILE) || usual.some(isThere);
+}
 
 /** The permission model makes `existsSync` throw. */
 const isThere = (path: string) => catching('Error', () => existsSync(path)) === true;

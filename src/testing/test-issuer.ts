@@ -124,7 +124,8 @@ export function createTestIssuer({
   const fetchKeys = async () => ({ keys: [jwk] });
 
   function token(claims?: Members): string {
-    const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp: nowSeconds() + 300 };
+    const exp = nowSeconds() + 300;
+    const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp };
     return signJws(header, { ...usual, ...claims }, privateKey);
   }
 
