@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 16_550,
-  createGate: 26_300,
-  createService: 38_900,
-  runService: 47_000,
-  server: 47_900,
-  'all of src': 70_000,
+  verify: 16_850,
+  createGate: 27_050,
+  createService: 39_900,
+  runService: 48_550,
+  server: 49_800,
+  'all of src': 73_000,
 };
 
 const GROWTH = 1.02;

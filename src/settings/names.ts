@@ -62,7 +62,9 @@ function reportVariables({ variables, problems, strays }: FoundEntries, known: r
 
 function reportKeys({ keys, problems, warnings }: FoundEntries, known: readonly Names[]) {
   const paths = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
-  for (const entry of keys) reportName(entry, paths, SECTIONS.test(entry.name) ? problems : warnings);
+  for (const entry of keys) {
+    reportName(entry, paths, SECTIONS.test(entry.name) ? problems : warnings);
+  }
 }
 
 /** A known name may be followed by a space and advice. */

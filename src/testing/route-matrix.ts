@@ -21,8 +21,8 @@ export class RouteMatrixError extends Error {}
  * Requests every route without credentials, with an expired token, another scheme, another method, and tokens
  * with all scopes, no scopes, and all scopes but those of each guard. Besides scopes, tokens have only the
  * usual claims; the guards determine what to expect. Runs no handler, asks no decision, and tests routes of
- * `runForwardAuth` like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or with
- * a `TypeError` if the routes cannot be served.
+ * `runForwardAuth` like any others. Rejects with a `RouteMatrixError` that lists every wrong response, or
+ * with a `TypeError` if the routes cannot be served.
  *
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
@@ -39,7 +39,8 @@ export async function assertRouteMatrix(asked: Routes): Promise<void> {
 
 async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const issuer = createTestIssuer();
-  const service = createService({ routes, rules }, { ...issuer.options, host: '127.0.0.1', port: 0 });
+  const options = { ...issuer.options, host: '127.0.0.1', port: 0 };
+  const service = createService({ routes, rules }, options);
   const gate = createGate(issuer.options);
   const matchPath = createRouter([], rules);
   const url = await service.listen();

@@ -46,7 +46,8 @@ export function readOptions<Values extends object>(
 
 function readMembers(given: object, rules: object, prefix: string) {
   const values: Record<PropertyKey, unknown> = {};
-  for (const name of new Set([...Reflect.ownKeys(given), ...Object.keys(rules)])) {
+  const names = new Set([...Reflect.ownKeys(given), ...Object.keys(rules)]);
+  for (const name of names) {
     const value: unknown = Reflect.get(given, name);
     if (value === undefined) continue;
 
