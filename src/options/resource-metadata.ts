@@ -157,12 +157,12 @@ const withScope = onceForEach((refusal, scope: string): Refusal => {
  * scopes of `anyScope` and of guards that passed, or the client's next token would lack them. Equal results
  * are the same object, so that their reply is built once.
  */
-const nameScopes: NameScopes = (refusal, { demands: inForce = [] }) => {
+const nameScopes: NameScopes = (refusal, { demands: accesses = [] }) => {
   const { kind, demands } = refusal;
   const isAvoidable = demands !== undefined || kind === 'unauthorized' || kind === 'invalid_token';
   if (!isAvoidable) return refusal;
 
-  const scopes = inForce
+  const scopes = accesses
     .flatMap(({ guards }) => guards)
     .flatMap(({ refused }) => refused.refusal.scopes ?? []);
   return withScope(refusal, [...new Set(scopes)].join(' '));

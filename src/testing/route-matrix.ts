@@ -48,13 +48,13 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, 'x').replace(/\/\*\*$/, '') || '/';
     const isMounted = routes.some((one) => isMount(one) && isBelow(one, path));
-    const inForce = [...(matchPath(path)?.demands ?? []), route.access];
+    const demands = [...(matchPath(path)?.demands ?? []), route.access];
 
     const { ask, mismatches } = createAsk(route, url + path);
-    await askForCredentials(ask, inForce, issuer);
+    await askForCredentials(ask, demands, issuer);
     // Rules are checked before the method. Below a mount, every other method is its own.
-    if (!isMounted) await ask('another method', inForce.length > 1 ? 401 : 405, {}, 'OPTIONS');
-    await askForScopes(ask, inForce, { ...issuer, ...gate });
+    if (!isMounted) await ask('another method', demands.length > 1 ? 401 : 405, {}, 'OPTIONS');
+    await askForScopes(ask, demands, { ...issuer, ...gate });
     return mismatches;
   });
   try {
@@ -82,7 +82,7 @@ function withoutDecisions<Admitted>(access: DecidedAccess<Admitted>) {
 
 const isAtOnce = (guard: AnyGuard): guard is PlainGuard<unknown> => guard.further?.wait === undefined;
 
-type InForce = readonly DecidedAccess<unknown>[];
+type Demands = readonly DecidedAccess<unknown>[];
 
 type Ask = ReturnType<typeof createAsk>['ask'];
 
@@ -102,8 +102,8 @@ function createAsk(route: Route, url: string) {
   return { ask, mismatches };
 }
 
-async function askForCredentials(ask: Ask, inForce: InForce, { bearer }: TestIssuer) {
-  const credentials = inForce.map((access) => access.credentials);
+async function askForCredentials(ask: Ask, demands: Demands, { bearer }: TestIssuer) {
+  const credentials = demands.map((access) => access.credentials);
   const refused = credentials.every((one) => one === 'ignored') ? 200 : 401;
   await ask('no credentials', credentials.includes('required') ? 401 : 200);
   await ask('an expired token', refused, bearer({ exp: 1 }));
@@ -116,8 +116,8 @@ const NO_FACTS = { method: 'GET', host: undefined, path: '/' };
 
 const NOTHING_ELSE = { clock: systemClock, log: () => {}, count: undefined };
 
-async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestIssuer & Gate) {
-  const guards = inForce.flatMap((access) => access.guards);
+async function askForScopes(ask: Ask, demands: Demands, { bearer, check }: TestIssuer & Gate) {
+  const guards = demands.flatMap((access) => access.guards);
   const all = guards.flatMap(scopesOf);
 
   /** Asks the guards what to expect: only they know their claims and logins. */
@@ -127,7 +127,7 @@ async function askForScopes(ask: Ask, inForce: InForce, { bearer, check }: TestI
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
     const question = { facts: { ...NO_FACTS, rawHeaders } };
     const { caller } = verdict;
-    const refused = caller && (await checkAccess(inForce, caller, true, question, NOTHING_ELSE));
+    const refused = caller && (await checkAccess(demands, caller, true, question, NOTHING_ELSE));
     await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
   }
 

@@ -1,5 +1,7 @@
 /* All sources → settings (docs/settings.md): which source wins, how it is read, and the defaults. */
 import { strict as assert } from 'node:assert';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadProfileNow } from '../support/settings.ts';
@@ -375,6 +377,34 @@ test('resolves with the options of a service, and with the part of each setting 
   const { applicationName, ...others }: object & { applicationName?: string } = options;
   assert.equal(applicationName, undefined);
   assert.equal(readServiceOptions(others as ServiceOptions).issuers.partner?.domain, 'partner.test');
+});
+
+for (const [what, environment, files] of [
+  ['.env', {}, { '.env': 'PORT=81\n' }],
+  ['application.yml', {}, { 'application.yml': 'server:\n  port: 81\n' }],
+  ['the file of CONFIG_FILE', { CONFIG_FILE: 'x.yml' }, { 'x.yml': 'server:\n  port: 81\n' }],
+] as const) {
+  test(`reads ${what} where there is no other file, though it imports no reader before it may need one`, async () => {
+    const options = await inDirectory(files, (directory) =>
+      loadSettings({ ...REQUIRED, ...environment }, directory),
+    );
+    assert.equal(options.port, 81);
+  });
+}
+
+test('refuses a file of settings that is there only once the readers are decided on [H2]', async (t) => {
+  const files = { '.env': 'PORT=81\n' };
+  await inDirectory(files, async (directory) => {
+    t.mock.method(fs, 'existsSync', () => false);
+    syncBuiltinESMExports();
+    t.after(() => {
+      t.mock.restoreAll();
+      syncBuiltinESMExports();
+    });
+    await assert.rejects(loadSettings(REQUIRED, directory), {
+      message: 'a file of settings has just appeared; start again',
+    });
+  });
 });
 
 test('rejects with every problem, those of the settings of parts too', async () => {
