@@ -19,6 +19,7 @@ export type {
   RefusalReply,
   Verdict,
 } from './gate/foreign/verdict.ts';
+export type { VerdictEvent } from './gate/events.ts';
 export type { GateOptions } from './gate/options.ts';
 export type { IssuerOptions } from './verify/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';

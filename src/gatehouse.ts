@@ -44,9 +44,11 @@ export type {
   RefusalReply,
   Verdict,
 } from './gate/foreign/verdict.ts';
+export type { ResponseEvent, VerdictEvent } from './gate/events.ts';
 export type { GateOptions } from './gate/options.ts';
 export type { IssuerOptions } from './verify/options.ts';
 export type { ServiceOptions } from './service/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';
 export { createService, type Service } from './service/create-service.ts';
+export type { Hooks } from './process/hooks.ts';
 export { runForwardAuth, runService } from './process/run.ts';

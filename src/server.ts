@@ -9,4 +9,5 @@ void runWith({
   table: PROFILE_SETTINGS,
   routesFor: routesOf,
   kindFor: ({ profile = 'B' }: ProfileSettings) => ({ ...OWN_ROUTES, name: profile }),
+  hooks: {},
 });

@@ -16,11 +16,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 16_850,
-  createGate: 27_050,
-  createService: 39_900,
-  runService: 48_550,
-  server: 49_800,
-  'all of src': 73_000,
+  createGate: 27_450,
+  createService: 40_500,
+  runService: 50_500,
+  server: 51_750,
+  'all of src': 75_000,
 };
 
 const GROWTH = 1.02;
@@ -45,6 +45,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/dpop/nonce.ts': ['node:crypto'],
   'verify/dpop/replay.ts': ['node:crypto'],
   'verify/dpop/proof.ts': ['node:crypto'],
+  'gate/tell.ts': ['node:net'],
   'gate/foreign/gate.ts': ['type node:http'],
   'gate/foreign/verdict.ts': ['type node:http'],
   'service/routes/body.ts': ['type node:http'],
@@ -240,6 +241,7 @@ describe('the layout', () => {
     const meeting = [
       'options/log.ts',
       'options/metrics/metrics.ts',
+      'process/life.ts',
       'process/probe.ts',
       'process/run.ts',
       'testing/test-issuer.ts',

@@ -122,7 +122,7 @@ export function createAnswers(values: GateValues, serving: Serving, verification
   return {
     decide: createDecide({ ...verification, dpopMode: values.dpopMode }),
     early: (facts) => replyToReader?.(facts) ?? replyToPreflight?.(facts),
-    replies: createReplies(challenges, cors ?? SAME_ORIGIN, observer.observe, values.onError),
+    replies: createReplies(challenges, cors ?? SAME_ORIGIN, values.onError),
     observer,
   };
 }

@@ -3,9 +3,11 @@
 import { systemClock as clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/part.ts';
 import { createChecks } from './checks.ts';
+import type { Judged } from './events.ts';
 import { createGateMethods } from './foreign/gate.ts';
 import type { GateMethods } from './foreign/verdict.ts';
 import { readGateOptions, type GateOptions } from './options.ts';
+import { createTell } from './tell.ts';
 
 /** Made by `createGate`. */
 export interface Gate extends GateMethods {
@@ -27,6 +29,7 @@ export function createGate(options: GateOptions): Gate {
   Part.use(values);
   checks.fetchKeys();
 
-  const { isReady, close } = checks;
-  return { ...createGateMethods({ ...checks, clock }), isReady, close };
+  const { log, isReady, close } = checks;
+  const tell = createTell<Judged>(values.onVerdict, values, clock, log);
+  return { ...createGateMethods({ ...checks, clock, tell }), isReady, close };
 }

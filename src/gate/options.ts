@@ -26,9 +26,10 @@ import {
   type VerifyOptions,
 } from '../verify/options.ts';
 import type { Issuer } from '../verify/token/verify.ts';
+import type { OnError, OnVerdict } from './events.ts';
 import type { Meter } from './observe.ts';
 import type { Early, MatchedRoute } from './record.ts';
-import type { CrossOrigin, NameScopes, OnError } from './replies/refusal-replies.ts';
+import type { CrossOrigin, NameScopes } from './replies/refusal-replies.ts';
 
 /** What writes the log. */
 export interface LogSink {
@@ -138,8 +139,10 @@ interface AnswerValues {
   readonly cors: CorsPart | undefined;
   /** Made by `createMetrics`. */
   readonly metrics: MetricsPart | undefined;
-  /** Called with each error that becomes a 500. What it throws is ignored. */
+  /** Called with each error that becomes a 500, and the method and route. What it throws is ignored. */
   readonly onError: OnError | undefined;
+  /** Called after each verdict. If it fails, the log says so. */
+  readonly onVerdict: OnVerdict | undefined;
 }
 
 /** The options of `createGate`. */
@@ -170,6 +173,7 @@ export const GATE_RULES: RulesOf<GateOptions> = {
   cors: Part.rule('cors', 'cors({ origins })'),
   metrics: Part.rule('metrics', 'createMetrics()'),
   onError: someFunction,
+  onVerdict: someFunction,
 };
 
 export const GATE_DEFAULTS: Partial<GateValues> = { ...CHECK_DEFAULTS, errorDetail: false };
@@ -184,6 +188,7 @@ export const OF_SERVICE = {
   handlerTimeoutSeconds: ofService,
   requestTimeoutSeconds: ofService,
   shutdownDelaySeconds: ofService,
+  onResponse: ofService,
 };
 
 const NO_PORT = 'have a port, but a gate does not listen; leave it out, and serve what text() returns';

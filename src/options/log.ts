@@ -8,6 +8,7 @@ import {
   type Log,
   type LogEvent,
   type LogLevel,
+  type Printable,
 } from '../verify/base/events.ts';
 import { boolean, oneOf, readOptions, type Given, type RulesOf } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
@@ -18,14 +19,20 @@ interface LogValues {
   readonly level: LogLevel;
   /** Whether each request has a line. Default: `false`. */
   readonly access: boolean;
+  /** For development: whether lines about errors say what those say. Default: `false`. */
+  readonly errorMessages: boolean;
 }
 
 /** What the log has, beside errors of the start. */
 export interface LogOptions extends Given<LogValues> {}
 
-export const LOG_RULES: RulesOf<LogOptions> = { level: oneOf(...LOG_LEVELS), access: boolean };
+export const LOG_RULES: RulesOf<LogOptions> = {
+  level: oneOf(...LOG_LEVELS),
+  access: boolean,
+  errorMessages: boolean,
+};
 
-export const LOG_DEFAULTS: LogValues = { level: 'info', access: false };
+export const LOG_DEFAULTS: LogValues = { level: 'info', access: false, errorMessages: false };
 
 /**
  * Makes a log of JSON lines on standard output, for the option `log` of any number of gates and services.
@@ -34,31 +41,36 @@ export const LOG_DEFAULTS: LogValues = { level: 'info', access: false };
  * @example const gate = createGate({ domain, audience, log: jsonLog({ level: 'debug' }) });
  */
 export function jsonLog(options: LogOptions = {}): LogPart {
-  const { level, access } = readOptions<LogValues>(options, LOG_RULES, LOG_DEFAULTS, {}, 'log');
-  return Part.make('log', { log: createProcessLog(level), level, isAccessLogged: access }, true);
+  const read = readOptions<LogValues>(options, LOG_RULES, LOG_DEFAULTS, {}, 'log');
+  const { level, access: isAccessLogged, errorMessages } = read;
+  return Part.make('log', { log: createProcessLog(level, errorMessages), level, isAccessLogged }, true);
 }
 
 /** About 7,000 lines. Further ones are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
+const MAX_MESSAGE_LENGTH = 1_000;
+
 /**
  * Creates a log that writes each event up to `level` as a JSON line, and counts dropped lines in a line of
- * its own. `now` is in milliseconds since the epoch.
+ * its own. `now` is in milliseconds since the epoch. With `hasMessages`, the first line says so.
  */
 export function createLog(
   level: LogLevel,
   write: (line: string) => unknown,
   now: () => number,
   unwrittenBytes = () => 0,
+  hasMessages = false,
 ): Log {
   let dropped = 0;
+  let isNew = hasMessages;
 
   function writeLine(message: LogEvent, fields: Fields) {
     const time = new Date(now()).toISOString();
     write(`${JSON.stringify({ time, level: EVENTS[message], message, ...fields })}\n`);
   }
 
-  return function log(event, fields) {
+  return function log(event, fields, error) {
     if (LOG_LEVELS.indexOf(EVENTS[event]) > LOG_LEVELS.indexOf(level)) return;
 
     if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
@@ -68,8 +80,31 @@ export function createLog(
 
     if (dropped > 0) writeLine('log lines dropped', { lines: dropped });
     dropped = 0;
-    writeLine(event, fields);
+
+    if (isNew) writeLine('error messages are logged', {});
+    isNew = false;
+    writeLine(event, hasMessages ? { ...fields, ...messagesOf(error) } : fields);
   };
+}
+
+/** Nothing, if the error does not let itself be read. */
+function messagesOf(error: unknown): Fields {
+  if (error === undefined) return {};
+
+  try {
+    const { name, code, message = error } = Object(error);
+    return { errorName: textOf(name), errorCode: textOf(code), errorMessage: textOf(message) };
+  } catch {
+    return {};
+  }
+}
+
+/** Of several lines, but without what JSON does not escape and a terminal obeys. */
+function textOf(value: unknown) {
+  if (value === undefined || typeof value === 'object') return undefined;
+
+  const text = String(value).slice(0, MAX_MESSAGE_LENGTH);
+  return text.replace(/[\x7f-\x9f]/g, '?') as Printable;
 }
 
 /** The lines of one turn: one system call. */
@@ -87,10 +122,11 @@ function writeLater(line: string) {
 
 const ignore = () => {};
 
-function createProcessLog(leastLevel: LogLevel) {
+function createProcessLog(leastLevel: LogLevel, hasMessages: boolean) {
   const { stdout } = process;
   // EPIPE must not end the service. `off` first: several logs share one listener.
   stdout.off('error', ignore).on('error', ignore);
   process.off('exit', writeLines).on('exit', writeLines);
-  return createLog(leastLevel, writeLater, systemClock.now, () => stdout.writableLength + unwritten.length);
+  const unwrittenBytes = () => stdout.writableLength + unwritten.length;
+  return createLog(leastLevel, writeLater, systemClock.now, unwrittenBytes, hasMessages);
 }

@@ -1,6 +1,6 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
 import type { Kind, ListeningService } from '../service/create-service.ts';
-import type { ServiceValues } from '../service/options.ts';
+import type { ServiceOptions, ServiceValues } from '../service/options.ts';
 import type { Loaded } from '../settings/load-settings.ts';
 import { namesFor } from '../settings/names.ts';
 import {
@@ -17,6 +17,7 @@ import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 /** What a process runs. */
 export interface Deployment {
   readonly kind: Kind;
+  readonly options: ServiceOptions;
   readonly values: ServiceValues;
   readonly loaded: Loaded;
 }
@@ -64,11 +65,10 @@ const PATHS: Readonly<Record<string, string>> = {
   clientCertificates: 'gatehouse-http/certificates',
 };
 
-function importsOf(values: ServiceValues) {
-  const isUsed = (option: string) => Reflect.get(values, option) !== undefined;
-  return Object.keys(PATHS)
-    .filter(isUsed)
-    .map((option) => PATHS[option]);
+function importsOf(options: ServiceOptions) {
+  const isUsed = (name: string) => Part.is(Reflect.get(options, name));
+  const used = Object.keys(PATHS).filter(isUsed);
+  return used.map((name) => PATHS[name]);
 }
 
 /** What is likely wrong, and the fix, with the names of settings for the first issuer. */
@@ -135,10 +135,10 @@ async function firstOutcomes({ issuers, replayStore }: ListeningService) {
 
 function reportOf(deployment: Deployment, events: readonly Event[]) {
   const { profile, ...summary } = summaryOf(deployment);
-  const { kind, values } = deployment;
+  const { kind, options, values } = deployment;
   const certificateProxies = Part.contentOf(values.clientCertificates)?.proxies;
   const lines = events.map(({ event, fields }) => ({ event, ...fields }));
-  const details = { certificateProxies, imports: importsOf(values), events: lines };
+  const details = { certificateProxies, imports: importsOf(options), events: lines };
   return { profile, isPolicy: kind.isPolicy, ...summary, ...details };
 }
 

@@ -1,6 +1,6 @@
-// Owns the process of a service: environment, working directory, signals. Exit codes: 0 after a signal, 1 for
-// a wrong configuration, a second signal or a failed check or probe, 2 if it cannot listen. Promises: once it
-// listens, only a signal ends the process, whatever a handler throws.
+// Owns the process of a service: arguments, environment, working directory. Exit codes: 0 after a signal, 1
+// for a wrong configuration, a failed hook, check or probe, or a second signal, 2 if it cannot listen.
+// Promises: once it listens, only a signal ends the process, whatever a handler throws.
 import { catching } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import { systemClock as clock } from '../verify/base/clock.ts';
@@ -14,7 +14,7 @@ import {
   type ListeningService,
 } from '../service/create-service.ts';
 import type { LogPart } from '../gate/options.ts';
-import { readServiceOptions } from '../service/options.ts';
+import { readServiceOptions, type ServiceOptions } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
 import {
@@ -26,6 +26,8 @@ import {
   type Settings,
 } from '../settings/load-settings.ts';
 import type { SettingsTable } from '../settings/table.ts';
+import { hookProblems, readHooks, type Hooks } from './hooks.ts';
+import { endOnSignal, start } from './life.ts';
 import { probe } from './probe.ts';
 import { check, summaryOf, type Deployment, type Event } from './report.ts';
 
@@ -47,13 +49,13 @@ const LISTEN_ADVICE = 'set another HOST, PORT or METRICS_PORT, or end the proces
 const TEXTS: Readonly<Record<string, string>> = { '--help': HELP, '--version': VERSION };
 
 /**
- * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings or routes have
- * problems, writes them all to standard error and ends the process. Resolves when it listens.
+ * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings, routes or hooks
+ * have problems, writes them all to standard error and ends the process. Resolves when it listens.
  *
  * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
  */
-export const runService = (routes: Routes): Promise<void> =>
-  runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => OWN_ROUTES });
+export const runService = (routes: Routes, hooks: Hooks = {}): Promise<void> =>
+  runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => OWN_ROUTES, hooks });
 
 /**
  * Runs routes as a process that tells a proxy whether a request may pass to the server behind it. Its routes
@@ -61,11 +63,11 @@ export const runService = (routes: Routes): Promise<void> =>
  *
  * @example runForwardAuth({ routes: [get('/api/orders', needs(scope('read:orders')), upstream)] });
  */
-export async function runForwardAuth(routes: Routes): Promise<void> {
+export async function runForwardAuth(routes: Routes, hooks: Hooks = {}): Promise<void> {
   const { createQuestionReaders: createReaders } = await import('../options/forward-auth.ts');
 
   const kind = { ...OWN_ROUTES, createReaders, isPolicy: true };
-  return runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => kind });
+  return runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => kind, hooks });
 }
 
 /** What a process runs. Settings that have a problem are absent. */
@@ -73,11 +75,13 @@ export interface Plan {
   readonly table: SettingsTable;
   routesFor(settings: Settings): Routes;
   kindFor(settings: Settings): Kind;
+  readonly hooks: Hooks;
 }
 
 interface Planned {
   readonly kind: Kind;
   readonly routes: Routes;
+  readonly hooks: Hooks;
   readonly loaded: Loaded;
 }
 
@@ -89,30 +93,42 @@ export async function runWith(plan: Plan): Promise<void> {
 
   const loaded = await load(plan.table);
   const { settings } = loaded;
+  const { hooks } = plan;
   const routes = plan.routesFor(settings);
-  const kind = plan.kindFor(settings);
+  const planned = { kind: plan.kindFor(settings), routes, hooks, loaded };
+  const ofPlan = await planProblems(planned);
+  endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
+  return word === '--probe' ? probe(settings) : run(planned, word === '--check');
+}
+
+async function planProblems({ kind, routes, hooks, loaded: { settings } }: Planned) {
   const ofRoutes = problemsOf(routes, kind, await metadataPathsOf(settings));
-  endIfAny([...argumentProblems(words, loaded), ...ofRoutes, ...loaded.problems]);
-  return word === '--probe' ? probe(settings) : run({ kind, routes, loaded }, word === '--check');
+  return [...ofRoutes, ...hookProblems(hooks, settings)];
 }
 
 /** Runs it, or tells what would run. */
-async function run({ kind, routes, loaded }: Planned, isCheck: boolean) {
-  const { settings } = loaded;
+async function run(planned: Planned, isCheck: boolean) {
+  const { settings } = planned.loaded;
   // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
   // and the store get a thread.
   process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
 
-  const options = await optionsOf(settings);
+  const { onStart, onStop, ...others } = readHooks(planned.hooks);
+  const options = { ...(await optionsOf(settings)), ...others };
   const events: Event[] = [];
-  const log = isCheck ? recorderOf(events) : options.log;
+  const { service, deployment } = compose(planned, options, isCheck ? recorderOf(events) : options.log);
+  if (isCheck) process.exit((await check(service, deployment, events)) ? 0 : 1);
+
+  if (onStart !== undefined) await start(service, onStart, options);
+  endOnSignal(service, onStop, clock);
+  return serve(service, deployment);
+}
+
+function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log: ServiceOptions['log']) {
   const values = readServiceOptions({ ...options, log });
   const service = createListeningService(routes, values, kind);
   reportWarnings(loaded, service.log);
-
-  const deployment = { kind, values, loaded };
-  if (isCheck) process.exit((await check(service, deployment, events)) ? 0 : 1);
-  return serve(service, deployment);
+  return { service, deployment: { kind, options, values, loaded } };
 }
 
 /** A log that keeps its events. */
@@ -164,14 +180,12 @@ function argumentProblems([word, ...others]: readonly string[], { settings, stra
 
 async function serve(service: ListeningService, deployment: Deployment) {
   const { log } = service;
-  const onSignal = createSignalHandler(service);
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
   const listening = service.listen().catch((error) => endWithoutPort(error, log));
   const { address, ...ports } = await listening;
 
   log('listening', { ...ports, address: printable(address), ...summaryOf(deployment) });
   // Choice: one unhandled rejection of a handler must not end every request.
-  process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error)));
+  process.on('uncaughtException', (error) => log('unforeseen error', describeBug(error), error));
   // Loading TLS blocks the process: first respond to requests.
   clock.after(20, service.fetchKeys);
 }
@@ -191,20 +205,4 @@ function endWithoutPort(error: PortError, log: Log): never {
   log('cannot listen', { address, port, code: printable(String(code)) });
   console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
   return process.exit(2);
-}
-
-/** The first signal drains, the second ends at once. */
-function createSignalHandler({ phase, log, stop, close }: ListeningService) {
-  function end(reason: 'drained' | 'deadline' | 'second-signal') {
-    close();
-    log('stopped', { reason });
-    process.exit(reason === 'second-signal' ? 1 : 0);
-  }
-
-  return function onSignal(signal: 'SIGTERM' | 'SIGINT') {
-    if (phase.isStopping) return end('second-signal');
-
-    log('shutting down', { reason: signal });
-    void stop().then(end);
-  };
 }

@@ -10,8 +10,9 @@ import { readFacts } from '../verify/request/facts.ts';
 import { createListener, listen } from './connection/listener.ts';
 import { describeRoutes, isMount, mountProblems, withMounts } from './fetch/mounts.ts';
 import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
-import { createPipeline, type Readers } from './request/pipeline.ts';
+import { createPipeline, type PipelineOptions, type Readers } from './request/pipeline.ts';
 import { createResponder, type Responder } from './request/responder.ts';
+import { tellResponses } from './request/tell-responses.ts';
 import { get, type Route, type Routes } from './routes/route.ts';
 import { createRouter, routesProblems } from './routes/router.ts';
 
@@ -105,14 +106,16 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
   const options = optionsOf(checks, values, kind);
   const readersOfRoutes = kind.createReaders(served, ownRoutes, checks.early);
   const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, options);
-  const pipeline = createPipeline(readers, checks.decide, options);
   Part.use(values);
 
-  return {
-    ...checks,
-    phase,
-    responder: createResponder(pipeline, checks.replies, checks.observer, kind.clock),
-  };
+  return { ...checks, phase, responder: composeResponder(readers, checks, options) };
+}
+
+function composeResponder(readers: Readers, checks: Checks, options: ServiceValues & PipelineOptions) {
+  const { clock } = options;
+  const pipeline = createPipeline(readers, checks.decide, options);
+  const observer = tellResponses(checks.observer, options, clock, checks.log);
+  return createResponder(pipeline, checks.replies, observer, clock);
 }
 
 function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {

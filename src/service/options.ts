@@ -1,5 +1,13 @@
 // The options of a service, beside those that a gate has too.
-import { integer, textWithoutBlanks, throwProblem, type Given, type RulesOf } from '../verify/base/option.ts';
+import {
+  integer,
+  someFunction,
+  textWithoutBlanks,
+  throwProblem,
+  type Given,
+  type RulesOf,
+} from '../verify/base/option.ts';
+import type { OnResponse } from '../gate/events.ts';
 import { Part } from '../verify/base/part.ts';
 import {
   GATE_DEFAULTS,
@@ -22,22 +30,26 @@ interface ListenerValues {
   readonly requestTimeoutSeconds: number;
   /** How long `stop` waits, no longer ready, before it closes the port. Default: 0. */
   readonly shutdownDelaySeconds: number;
+  /** Called after each response, and for a client that has gone. If it fails, the log says so. */
+  readonly onResponse: OnResponse | undefined;
 }
 
 /** The options of `createService`. */
-export interface ServiceOptions extends GateOptions, Given<ListenerValues> {}
+export interface ServiceOptions extends Omit<GateOptions, 'onVerdict'>, Given<ListenerValues> {}
 
 /** Of a service, with all defaults. */
 export interface ServiceValues extends GateValues, ListenerValues {}
 
-export const SERVICE_RULES: RulesOf<ServiceOptions> = {
+export const SERVICE_RULES: RulesOf<ServiceOptions & GateOptions> = {
   ...GATE_RULES,
+  onVerdict: () => 'is an option of createGate alone; use onResponse',
   port: integer(0, 65_535),
   host: textWithoutBlanks,
   bodyLimitBytes: integer(1, 16_777_216),
   handlerTimeoutSeconds: integer(0, 3_600),
   requestTimeoutSeconds: integer(1, 3_600),
   shutdownDelaySeconds: integer(0, 60),
+  onResponse: someFunction,
 };
 
 export const SERVICE_DEFAULTS: Partial<ServiceValues> = {

@@ -39,6 +39,9 @@ const ofResource = (name: keyof ResourceOptions) => ({
 export const PART_SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, { rule: LOG_RULES.level }),
   accessLog: setting('ACCESS_LOG', 'log.access', boolean, { rule: LOG_RULES.access }),
+  errorMessages: setting('LOG_ERROR_MESSAGES', 'log.errorMessages', boolean, {
+    rule: LOG_RULES.errorMessages,
+  }),
   dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', text, {
     importRule: async () => (await importTarget()).storeUrl,
     misfit: (_, { dpopMode }) => (dpopMode === 'DISABLED' ? NO_PROOFS : undefined),
@@ -133,10 +136,11 @@ export interface Parts extends Pick<
 
 /** Makes the part of each setting that is set, and the log. */
 export async function createParts(settings: PartValues): Promise<Parts> {
-  const { logLevel, accessLog: access, dpopReplayStore: store, proxy, metricsPort: port } = settings;
+  const { logLevel: level, accessLog: access, errorMessages } = settings;
+  const { dpopReplayStore: store, proxy, metricsPort: port } = settings;
 
   return {
-    log: jsonLog({ level: logLevel as LogOptions['level'], access }),
+    log: jsonLog({ level: level as LogOptions['level'], access, errorMessages }),
     replayStore: store === undefined ? undefined : (await importRedis()).redisReplayStore(store),
     connect: proxy === undefined ? undefined : (await importProxy()).throughProxy(proxy),
     clientCertificates: await createCertificates(settings),

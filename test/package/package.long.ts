@@ -221,8 +221,8 @@ test('the tests of docs/your-own-api.md pass for the routes of its first example
   assert.match(said, /pass 2\n/);
 });
 
-test('the service of docs/your-own-api.md starts and ends in a process of its own', () => {
-  const [lines = ''] = samplesUnder('docs/your-own-api.md', 'In a process of your own', 'ts');
+test('the service of docs/your-own-api.md starts and ends in another program', () => {
+  const [lines = ''] = samplesUnder('docs/your-own-api.md', 'In another program', 'ts');
   writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
   writeFileSync(join(directory, 'own.mjs'), `${lines}process.stderr.write(url);`);
   const { status, stderr } = spawnSync(process.execPath, ['own.mjs'], { cwd: directory, encoding: 'utf8' });

@@ -23,6 +23,8 @@ import {
   type ServiceOptions,
 } from '../../src/gatehouse.ts';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
+import { createListeningService, OWN_ROUTES } from '../../src/service/create-service.ts';
+import { readServiceOptions } from '../../src/service/options.ts';
 import { cors } from '../../src/options/cors.ts';
 import { makeMetrics } from '../../src/options/metrics/metrics-listener.ts';
 import { redisReplayStore } from '../../src/options/redis/replay.ts';
@@ -30,6 +32,7 @@ import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { startFakeStore } from '../options/fake-store.ts';
 import { ask, openWire } from '../support/client.ts';
+import { TestClock } from '../support/clock.ts';
 import { statusesIn } from '../support/raw-responses.ts';
 import { withReason } from '../support/skipped.ts';
 import { runCommand } from '../process/commands.ts';
@@ -495,4 +498,28 @@ test('a process that only waits for a service to stop lives until then, whatever
   const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
   const { stdout, status } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 60_000 });
   assert.deepEqual([stdout, status], ['drained\n', 0]);
+});
+
+test('a service that stops is not ready, but serves for the delay that its options set, as a process does [§28]', async (t) => {
+  const clock = new TestClock();
+  const values = readServiceOptions({
+    ...issuer.options,
+    host: '127.0.0.1',
+    port: 0,
+    shutdownDelaySeconds: 5,
+  });
+  const service = createListeningService({ routes }, values, { ...OWN_ROUTES, clock });
+  const { port } = await service.listen();
+  let outcome = 'none';
+  const stopped = service.stop().then((how) => {
+    outcome = how;
+  });
+  t.after(() => stopped);
+  clock.advance(4_999);
+  assert.equal((await ask(port, '/readyz')).status, 503);
+  assert.deepEqual([(await ask(port, '/a')).status, outcome], [200, 'none']);
+  clock.advance(1);
+  while (outcome === 'none') await new Promise(setImmediate);
+  assert.equal(outcome, 'drained');
+  await assert.rejects(ask(port, '/a'));
 });

@@ -468,6 +468,14 @@ export const SETTINGS: readonly SettingRoute[] = [
     good: [YES, NO],
     bad: NOT_BOOLEAN,
   },
+  {
+    name: 'errorMessages',
+    env: 'LOG_ERROR_MESSAGES',
+    yaml: 'log.errorMessages',
+    byDefault: false,
+    good: [YES, NO],
+    bad: NOT_BOOLEAN,
+  },
 ];
 
 export const REQUIRED = { IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'https://api.test' };

@@ -31,5 +31,7 @@ export function runRoute(
   const fail = () => {
     throw new Error('no handler asks for more here');
   };
-  return route.handler(new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted, fail));
+  return route.handler(
+    new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted, fail, { trustProxy: false }),
+  );
 }

@@ -43,7 +43,13 @@ const RULES = await importAllRules();
 /** Settings of a profile with every default, as its service has them. */
 export type TestSettings = ServiceValues &
   Omit<ProfileSettings, keyof ServiceValues> &
-  Readonly<{ profile: string; applicationName: string; logLevel: LogLevel; accessLog: boolean }>;
+  Readonly<{
+    profile: string;
+    applicationName: string;
+    logLevel: LogLevel;
+    accessLog: boolean;
+    errorMessages: boolean;
+  }>;
 
 export interface LoadedForTest extends Omit<Loaded, 'settings'> {
   readonly settings: TestSettings;
@@ -55,9 +61,15 @@ export function loadProfileNow(environment: Environment, directory: string): Loa
   const settings: ProfileSettings = readSettings(PROFILE_SETTINGS, found, RULES);
   if (found.problems.length > 0) throw new ConfigurationError(found.problems);
 
-  const { logLevel = LOG_DEFAULTS.level, accessLog = LOG_DEFAULTS.access } = settings;
+  const { logLevel = LOG_DEFAULTS.level, accessLog = LOG_DEFAULTS.access, errorMessages = false } = settings;
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => [name, issuerOf(issuer)]);
-  const withDefaults = { ...settings, logLevel, accessLog, issuers: Object.fromEntries(issuers) };
+  const withDefaults = {
+    ...settings,
+    logLevel,
+    accessLog,
+    errorMessages,
+    issuers: Object.fromEntries(issuers),
+  };
   return {
     settings: withDefaults as TestSettings,
     files: found.files,

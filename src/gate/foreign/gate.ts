@@ -6,11 +6,12 @@ import { andThen, attempt, type Clock, type MaybePromise } from '../../verify/ba
 import { UsageError } from '../../verify/base/events.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import { claimsOf, copyOf, isGenuine, schemeOf, type Caller } from '../../verify/caller.ts';
-import { readFacts } from '../../verify/request/facts.ts';
-import type { Decide } from '../decide.ts';
-import { turnAway, type Early, type RequestRecord } from '../record.ts';
-import { nonceFields, type Replies } from '../replies/refusal-replies.ts';
-import { pairsOf, type Reply } from '../replies/reply.ts';
+import { readFacts, type RawRequest } from '../../verify/request/facts.ts';
+import type { Answers } from '../checks.ts';
+import type { Judged, Tell } from '../events.ts';
+import { turnAway, type RequestRecord } from '../record.ts';
+import { nonceFields } from '../replies/refusal-replies.ts';
+import { pairsOf } from '../replies/reply.ts';
 import { isAccess, mayWait, type DecidedAccess } from '../rules/access.ts';
 import { refuseForm, requestOf } from './request.ts';
 import type {
@@ -31,12 +32,6 @@ function requireAccess(access: unknown) {
   if (!isAccess(access)) throw new TypeError('the gate needs an access, such as needs()');
 }
 
-const describe = ({ status, fields, content }: Reply): RefusalReply => ({
-  status,
-  headers: pairsOf(fields),
-  body: String(content) || null,
-});
-
 function send(response: ServerResponse, { status, headers, body }: RefusalReply) {
   // `writeHead` would lose the second challenge if a framework has set a field.
   for (const [name] of headers) response.removeHeader(name);
@@ -45,14 +40,14 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
-interface GateParts {
-  readonly early: Early;
-  readonly decide: Decide;
-  readonly replies: Replies;
+const ADMITTED = { admitted: true, status: null };
+
+interface GateParts extends Answers {
   readonly clock: Clock;
+  readonly tell?: Tell<Judged> | undefined;
 }
 
-export function createGateMethods({ early, decide, replies, clock }: GateParts): GateMethods {
+export function createGateMethods({ early, decide, replies, observer, tell, clock }: GateParts): GateMethods {
   function checkRequest(request: GateRequest, access: DecidedAccess<unknown>): MaybePromise<RequestRecord> {
     const refused = refuseForm(request);
     if (refused !== undefined) return turnAway({}, refused);
@@ -64,6 +59,15 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
     return early(facts) ?? decide({ facts, demands: [access], isServed: true, connection: request.socket });
   }
 
+  /** A client that has gone gets nothing. */
+  function refuse(record: RequestRecord, request: RawRequest, complete = replies.finish) {
+    const replied = complete(record, request);
+    const { status, fields, content } = replied.reply;
+    if (!record.isGone) observer.observe({ request, arrivedAtMillis: 0 }, replied, status);
+    void tell?.(request, replied, { admitted: false, status: record.isGone ? null : status });
+    return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
+  }
+
   async function check<Admitted>(
     given: GateRequest | FetchRequest,
     access: DecidedAccess<Admitted>,
@@ -71,7 +75,7 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
     requireAccess(access);
     const request = requestOf(given);
     if (request instanceof Refused) {
-      return { refusal: describe(replies.finish(turnAway({}, request), { rawHeaders: [] })) };
+      return refuse(turnAway({}, request), { method: given.method, rawHeaders: [] });
     }
 
     const record = await attempt(
@@ -79,8 +83,9 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
       (error) => turnAway({}, error),
     );
     const isAdmitted = record.reason === undefined && record.reply === undefined;
-    if (!isAdmitted) return { refusal: describe(replies.finish(record, request)) };
+    if (!isAdmitted) return refuse(record, request);
 
+    void tell?.(request, record, ADMITTED);
     return { caller: access.admit(record.caller), headers: pairsOf(nonceFields(record)) };
   }
 
@@ -94,12 +99,11 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
     const now = copyOf(caller, claimsOf(caller), clock.now());
     const asked = { facts: NO_FACTS, demands: [access], isServed: true, caller: now };
     const authorized = andThen(decide(asked), (record): Authorization<Admitted> => {
-      if (record.reason === undefined) return { caller: access.admit(caller) };
-
       const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
-      const replied = replies.complete(record, request);
-      replies.observe({ request, arrivedAtMillis: 0 }, replied, replied.reply.status);
-      return { refusal: describe(replied.reply) };
+      if (record.reason !== undefined) return refuse(record, request, replies.complete);
+
+      void tell?.(request, record, ADMITTED);
+      return { caller: access.admit(caller) };
     });
     return mayWait(access) ? Promise.resolve(authorized) : authorized;
   }
@@ -112,7 +116,7 @@ export function createGateMethods({ early, decide, replies, clock }: GateParts):
     const verdict = await check(request, access);
     if (response.headersSent) {
       // The server timed out or did not await. A throw could end the process.
-      replies.finish(turnAway({}, new UsageError(TOO_LATE)), request);
+      refuse(turnAway({}, new UsageError(TOO_LATE)), request);
       return undefined;
     }
 

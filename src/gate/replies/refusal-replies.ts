@@ -1,5 +1,6 @@
 // The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
 // that reveals nothing.
+import { ignoreErrors } from '../../verify/base/clock.ts';
 import { describeBug } from '../../verify/base/events.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
@@ -7,7 +8,8 @@ import type { Found, Refusal } from '../../verify/base/refusal.ts';
 import { acceptedScheme } from '../../verify/credentials.ts';
 import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
 import { jsonReply, type Reply } from './reply.ts';
-import type { Arrival, RequestRecord } from '../record.ts';
+import type { OnError } from '../events.ts';
+import type { RequestRecord } from '../record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
@@ -21,16 +23,12 @@ export interface CrossOrigin {
 
 export const SAME_ORIGIN: CrossOrigin = { vary: [], forReading: () => [] };
 
-export type Observe = (arrival: Arrival, record: RequestRecord, status: number | null) => void;
-
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
 export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 
 interface ReplyOptions extends ChallengeOptions {
   readonly nameScopes?: NameScopes | undefined;
 }
-
-export type OnError = (error: unknown) => unknown;
 
 /** A record whose reply is known. */
 export type Replied = RequestRecord & { readonly reply: Reply };
@@ -40,23 +38,20 @@ export interface Replies {
   readonly complete: (record: RequestRecord, request: RawRequest) => Replied;
   /** Names and values in turn. */
   readonly extraFields: (record: RequestRecord, origin?: string) => string[];
-  /** For replies that a service does not write: completes, adds fields, and observes. */
-  readonly finish: (record: RequestRecord, request: RawRequest, arrivedAtMillis?: number) => Reply;
-  readonly observe: Observe;
+  /** For replies that a service does not write: completes, and adds fields. */
+  readonly finish: Replies['complete'];
 }
 
 export function createReplies(
   options: ReplyOptions,
   crossOrigin: CrossOrigin,
-  observe: Observe,
   onError: OnError = () => {},
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
 
-  async function report(error: unknown) {
-    try {
-      await onError(error);
-    } catch {}
+  function report({ error, facts, route }: RequestRecord) {
+    const about = { method: facts?.method || null, route: route?.pattern ?? null };
+    void ignoreErrors(() => onError(error, about));
   }
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
@@ -66,10 +61,10 @@ export function createReplies(
     if (refusal === undefined) {
       // First: the frames of an error are told only before its stack is read.
       const bug = describeBug(record.error);
-      void report(record.error);
+      report(record);
       return { ...record, reply: BUG_REPLY, bug };
     }
-    if ('error' in record) void report(record.error);
+    if ('error' in record) report(record);
 
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
@@ -81,15 +76,15 @@ export function createReplies(
     return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
   }
 
-  function finish(record: RequestRecord, request: RawRequest, arrivedAtMillis = 0): Reply {
+  function finish(record: RequestRecord, request: RawRequest): Replied {
     const replied = complete(record, request);
     const { reply } = replied;
-    if (!record.isGone) observe({ request, arrivedAtMillis }, replied, reply.status);
     const origin = fieldValues(request.rawHeaders, 'origin').join();
-    return { ...reply, fields: [...reply.fields, ...extraFields(replied, origin)] };
+    const fields = [...reply.fields, ...extraFields(replied, origin)];
+    return { ...replied, reply: { ...reply, fields } };
   }
 
-  return { complete, extraFields, finish, observe };
+  return { complete, extraFields, finish };
 }
 
 /** RFC 9449 §9 */

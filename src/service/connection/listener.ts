@@ -12,6 +12,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
 import { CLOSE } from './write.ts';
 import { Exchange } from '../request/exchange.ts';
@@ -59,6 +60,8 @@ export function createListener(responder: Responder, clock: Clock, requestMillis
 
   function open(socket: Socket) {
     const connection = new Connection(socket, requestMillis);
+    // Once read, Node knows it even if the client has gone.
+    void socket.remoteAddress;
     connections.set(socket, connection);
     socket.once('close', () => {
       connections.delete(socket);
@@ -76,7 +79,11 @@ export function createListener(responder: Responder, clock: Clock, requestMillis
     else setImmediate(() => responder.respond(exchange));
   }
 
-  function endWithRefusal(socket: Socket, refused: Refused, request?: IncomingMessage) {
+  function endWithRefusal(
+    socket: Socket,
+    refused: Refused,
+    request: RawRequest = { rawHeaders: [], socket },
+  ) {
     const makeText = () => replyText(responder.refuseConnection(refused, request), clock.now());
     connections.get(socket)?.endWith(makeText);
   }

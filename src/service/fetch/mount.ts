@@ -24,7 +24,7 @@ const NO_RESPONSE = 'the handler of a mount must return a Response';
 /** What the handler of a mount receives beside the `Request`. */
 export interface MountContext<Admitted> extends Pick<
   HandlerRequest<Admitted>,
-  'caller' | 'signal' | 'traceparent' | 'nowMillis' | 'authorize'
+  'caller' | 'signal' | 'traceparent' | 'nowMillis' | 'clientAddress' | 'authorize'
 > {}
 
 /** What the handler of a mount is. */

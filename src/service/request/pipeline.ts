@@ -13,7 +13,7 @@ import { isResponse } from '../fetch/response.ts';
 import { discard } from '../fetch/stream.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
 import { HandlerReply, replyToResult } from '../routes/handler-result.ts';
-import { HandlerRequest, queryOf, type Inputs } from '../routes/handler-request.ts';
+import { HandlerRequest, queryOf, type HandlerOptions, type Inputs } from '../routes/handler-request.ts';
 import type { Match, Matched } from '../routes/router.ts';
 import type { Route } from '../routes/route.ts';
 import type { Exchange } from './exchange.ts';
@@ -26,13 +26,11 @@ export interface Readers {
   readonly matchRoute: (facts: RequestFacts) => Matched | undefined;
 }
 
-export interface PipelineOptions {
+export interface PipelineOptions extends HandlerOptions {
   readonly clock: Clock;
   readonly replies: Replies;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;
-  /** That of a client certificate: no handler sees it. */
-  readonly hiddenField?: string | undefined;
 }
 
 /** Throws only for a bug. */
@@ -41,8 +39,9 @@ export type Pipeline = (exchange: Exchange) => MaybePromise<RequestRecord>;
 export function createPipeline(
   { readFacts, early, matchRoute }: Readers,
   decide: Decide,
-  { clock, replies, bodyLimitBytes, handlerTimeoutSeconds, hiddenField }: PipelineOptions,
+  options: PipelineOptions,
 ): Pipeline {
+  const { clock, replies, bodyLimitBytes, handlerTimeoutSeconds } = options;
   const authorize = createAuthorize(decide, replies, clock);
 
   function respond(exchange: Exchange): MaybePromise<RequestRecord> {
@@ -93,8 +92,16 @@ export function createPipeline(
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
 
     return andThen(inputs, (read) => {
-      const parts = [parameters, nowMillis, admitted, authorize, read, hiddenField] as const;
-      const request = new HandlerRequest(exchange, path, ...parts);
+      const request = new HandlerRequest(
+        exchange,
+        path,
+        parameters,
+        nowMillis,
+        admitted,
+        authorize,
+        options,
+        read,
+      );
       return withinTime(exchange, route.handler(request));
     });
   }

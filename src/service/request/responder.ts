@@ -19,7 +19,7 @@ export interface Responder {
   /** Never throws. */
   readonly respond: (exchange: Exchange) => void;
   /** For bytes that are not a request, or a request that Node hands over with its socket. */
-  readonly refuseConnection: (refused: Refused, request?: RawRequest) => Reply;
+  readonly refuseConnection: (refused: Refused, request: RawRequest) => Reply;
 }
 
 export function createResponder(
@@ -97,8 +97,12 @@ export function createResponder(
     });
   }
 
-  const refuseConnection = (refused: Refused, request: RawRequest = { rawHeaders: [] }) =>
-    replies.finish(turnAway({}, refused), request, startTiming());
+  function refuseConnection(refused: Refused, request: RawRequest) {
+    const replied = replies.finish(turnAway({}, refused), request);
+    const { reply } = replied;
+    observer.observe({ request, arrivedAtMillis: startTiming() }, replied, reply.status);
+    return reply;
+  }
 
   return { startTiming, respond, refuseConnection };
 }

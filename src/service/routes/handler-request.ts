@@ -1,6 +1,7 @@
 // A request as its handler sees it. Promises: it shows neither token nor proof nor the field of a client
 // certificate, so no handler can log or forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { clientAddressOf } from '../../gate/tell.ts';
 import { traceparentOf } from '../../gate/traceparent.ts';
 import type { BodySource } from './body.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
@@ -16,12 +17,19 @@ export interface Inputs {
   body?: unknown;
 }
 
+/** Of the service. */
+export interface HandlerOptions {
+  readonly trustProxy: boolean;
+  /** That of a client certificate: no handler sees it. */
+  readonly hiddenField?: string | undefined;
+}
+
 /** Read-only. Computes costly members only when they are read. */
 export class HandlerRequest<Admitted = unknown> {
   readonly #exchange;
   readonly #inputs;
   readonly #authorize;
-  readonly #hiddenField;
+  readonly #options;
   #query: URLSearchParams | undefined;
   #headers: IncomingHttpHeaders | undefined;
   /** As in the request target, without the query. */
@@ -39,13 +47,13 @@ export class HandlerRequest<Admitted = unknown> {
     nowMillis: number,
     caller: Admitted,
     authorize: AuthorizeRequest,
+    options: HandlerOptions,
     inputs: Inputs = {},
-    hiddenField?: string,
   ) {
     this.#exchange = exchange;
     this.#inputs = inputs;
     this.#authorize = authorize;
-    this.#hiddenField = hiddenField;
+    this.#options = options;
 
     this.path = path;
     this.parameters = parameters;
@@ -74,7 +82,8 @@ export class HandlerRequest<Admitted = unknown> {
   get headers(): IncomingHttpHeaders {
     if (this.#headers === undefined) {
       const { authorization: _token, dpop: _proof, ...headers } = this.#exchange.request.headers;
-      if (this.#hiddenField !== undefined) delete headers[this.#hiddenField];
+      const { hiddenField } = this.#options;
+      if (hiddenField !== undefined) delete headers[hiddenField];
       this.#headers = headers;
     }
     return this.#headers;
@@ -83,6 +92,11 @@ export class HandlerRequest<Admitted = unknown> {
   /** The client's, if well-formed, for the handler's own requests (W3C Trace Context §3.2). */
   get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
+  }
+
+  /** The peer's or, if a proxy is trusted, what that says in `X-Forwarded-For`. */
+  get clientAddress() {
+    return clientAddressOf(this.#exchange.request, this.#options.trustProxy);
   }
 
   /**

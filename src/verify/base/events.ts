@@ -17,6 +17,10 @@ export const EVENTS = {
   'request failed': 'error',
   'unforeseen error': 'error',
   'log lines dropped': 'error',
+  'start failed': 'error',
+  'stop failed': 'error',
+  'hook failed': 'error',
+  'error messages are logged': 'warn',
   'unknown setting ignored': 'warn',
   'resource is not an audience': 'warn',
   'signing keys not from the provider': 'warn',
@@ -92,7 +96,8 @@ export type Fields = Readonly<Record<string, Value>>;
 
 export type LogEvent = keyof typeof EVENTS;
 
-export type Log = (event: LogEvent, fields: Fields) => void;
+/** `error` is what `describeBug` has described, for a log that may show more of it. */
+export type Log = (event: LogEvent, fields: Fields, error?: unknown) => void;
 
 /** Events that are counted; options/metrics has the metric of each. */
 export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch' | 'decision';

@@ -38,7 +38,7 @@ export function forwardedUri(scheme: string, host: string, path: string): string
 }
 
 /** From the nearest proxy. */
-function lastHop(rawHeaders: readonly string[], name: string) {
+export function lastHop(rawHeaders: readonly string[], name: string) {
   const hops = fieldValues(rawHeaders, name).join(',').split(',');
   return hops.at(-1)?.trim() ?? '';
 }

@@ -335,7 +335,7 @@ for (const [what, asked] of [
   test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, async () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const { way } = await createRoutes({ routes });
-    const limits = { ...way, clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
+    const limits = { ...way, clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
     const respond = createPipeline(createRouteReaders({ routes }, [], way.early), way.decide, limits);
     const record = respond(exchangeOf(asked, {}).exchange) as RequestRecord;
     assert.ok(record.refusal !== undefined);

@@ -13,7 +13,16 @@ const request = {
 const noAuthorize = () => assert.fail();
 
 const requestWith = (inputs?: { query?: unknown }) =>
-  new HandlerRequest(exchangeOf(request, {}).exchange, '/a', {}, 0, undefined, noAuthorize, inputs);
+  new HandlerRequest(
+    exchangeOf(request, {}).exchange,
+    '/a',
+    {},
+    0,
+    undefined,
+    noAuthorize,
+    { trustProxy: false },
+    inputs,
+  );
 
 test('computes the query and the header fields of a request once, on the first read', () => {
   const asked = requestWith();

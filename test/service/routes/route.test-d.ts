@@ -30,6 +30,7 @@ export const allThatAHandlerIsTold = is<
   | 'body'
   | 'headers'
   | 'method'
+  | 'clientAddress'
   | 'path'
   | 'signal'
   | 'traceparent'

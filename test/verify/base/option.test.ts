@@ -89,6 +89,8 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   cors: [[{ origins: [] }, 'must be a part that cors({ origins }) makes']],
   metrics: [[true, 'must be a part that createMetrics() makes']],
   onError: [['log', 'must be a function']],
+  onVerdict: [[() => {}, 'is an option of createGate alone; use onResponse']],
+  onResponse: [[true, 'must be a function']],
   port: [
     [65_536, `${NUMBER}0 to 65535`],
     ['80', `${NUMBER}0 to 65535`],
@@ -110,7 +112,7 @@ for (const [name, cases] of Object.entries(WRONG)) {
     for (const [value, problem] of cases) {
       const told = problemOf({ ...GIVEN, [name]: value });
       assert.ok(told.startsWith(`${name}: ${problem}`), told);
-      if (SERVICE_NAMES.includes(name)) continue;
+      if ([...SERVICE_NAMES, 'onVerdict'].includes(name)) continue;
       assert.throws(() => createGate({ ...GIVEN, [name]: value }), { name: 'TypeError', message: told });
     }
   });
@@ -175,6 +177,13 @@ test('refuses an option that is inherited or not enumerable, which a copy would 
   assert.equal(problemOf(new Own()), `dpopMode: ${lost}`);
   const hidden = Object.defineProperty({ ...GIVEN }, 'dpopMode', { value: 'REQUIRED' });
   assert.equal(problemOf(hidden), `dpopMode: ${lost}`);
+});
+
+test('refuses a wrong onVerdict in a gate, and says how to write it [§11]', () => {
+  const message = 'onVerdict: must be a function';
+  for (const onVerdict of [null, 'log', {}]) {
+    assert.throws(() => createGate({ ...GIVEN, onVerdict } as never), { name: 'TypeError', message });
+  }
 });
 
 for (const name of SERVICE_NAMES) {

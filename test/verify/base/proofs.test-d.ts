@@ -184,7 +184,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => route.handler(new HandlerRequest(exchange, '/x', {}, 1, token, authorize)),
+  () => route.handler(new HandlerRequest(exchange, '/x', {}, 1, token, authorize, { trustProxy: false })),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {

@@ -121,7 +121,7 @@ export async function startWith(
   );
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
-  const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0 };
+  const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
   const serving = { clock, name: 'A', routes: [], ownRoutes: [], isService: true };
   const values = await optionValuesOf(settings, { log });
   const surroundings = { clock, log: Part.contentOf(log).log, count: undefined };

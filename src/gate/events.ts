@@ -1,0 +1,61 @@
+// What hooks are told: of errors, verdicts and responses. Types alone: no program loads this file.
+import type { Clock } from '../verify/base/clock.ts';
+import type { Log, RequestReason } from '../verify/base/events.ts';
+import type { Caller } from '../verify/caller.ts';
+import type { RawRequest } from '../verify/request/facts.ts';
+import type { RequestRecord } from './record.ts';
+
+/** What there is not is `null`. Nothing is a token or a proof. */
+interface RequestEvent {
+  /** As it was sent. In forward-auth, that of the request that the proxy asks about. */
+  readonly method: string | null;
+  /** Without the query. */
+  readonly path: string | null;
+  /** Why the request was refused, as in the log. */
+  readonly reason: RequestReason | null;
+  readonly caller: Caller | null;
+  /** The peer's or, if a proxy is trusted, what that says in `X-Forwarded-For`. */
+  readonly clientAddress: string | null;
+  /** The client's, if well-formed (W3C Trace Context §3.2). */
+  readonly traceparent: string | null;
+}
+
+/** What `onVerdict` gets. */
+export interface VerdictEvent extends RequestEvent {
+  readonly admitted: boolean;
+  /** `null` if admitted. */
+  readonly status: number | null;
+}
+
+/** What `onResponse` gets. */
+export interface ResponseEvent extends RequestEvent {
+  /** The pattern of the route. */
+  readonly route: string | null;
+  /** `null` for a client that has gone. */
+  readonly status: number | null;
+  readonly durationMillis: number;
+}
+
+export type OnVerdict = (event: VerdictEvent) => unknown;
+
+export type OnResponse = (event: ResponseEvent) => unknown;
+
+/** Of the request, what is known. */
+export type OnError = (error: unknown, request: Pick<ResponseEvent, 'method' | 'route'>) => unknown;
+
+/** Calls a hook soon. Never rejects. `more` is what the event has besides, or in place of it. */
+export type Tell<More> = (request: RawRequest, record: RequestRecord, more: More) => Promise<void>;
+
+/** What a verdict adds. */
+export type Judged = Pick<VerdictEvent, 'admitted' | 'status'>;
+
+/** The peer's or, if a proxy is trusted, what that says in `X-Forwarded-For`. */
+export type ClientAddressOf = (request: RawRequest, trustProxy: boolean) => string | undefined;
+
+/** Without a hook, there is nothing to call. */
+export type CreateTell = <More extends object>(
+  hook: ((event: RequestEvent & More) => unknown) | undefined,
+  options: { readonly trustProxy: boolean },
+  clock: Clock,
+  log: Log,
+) => Tell<More> | undefined;

@@ -1,0 +1,43 @@
+// Tells a hook of each request. Promises: it delays and changes no response; if it fails, the log says so, at
+// most once a minute.
+import { isIP } from 'node:net';
+import { describeBug } from '../verify/base/events.ts';
+import { lastHop } from '../verify/request/uri.ts';
+import type { ClientAddressOf, CreateTell } from './events.ts';
+import { traceparentOf } from './traceparent.ts';
+
+const QUIET_MILLIS = 60_000;
+
+export const createTell: CreateTell = (hook, { trustProxy }, clock, log) => {
+  let quietUntilMillis = 0;
+  if (hook === undefined) return undefined;
+
+  return async function tell(request, { reason = null, caller = null }, more) {
+    const { method = null, url = '', originalUrl = url, rawHeaders } = request;
+
+    try {
+      // The response goes first.
+      await undefined;
+      await hook({
+        method,
+        path: /^\/[^?]*/.exec(originalUrl)?.[0] ?? null,
+        reason,
+        caller,
+        clientAddress: clientAddressOf(request, trustProxy) ?? null,
+        traceparent: traceparentOf(rawHeaders) ?? null,
+        ...more,
+      });
+    } catch (error) {
+      if (clock.monotonic() < quietUntilMillis) return;
+
+      quietUntilMillis = clock.monotonic() + QUIET_MILLIS;
+      log('hook failed', describeBug(error), error);
+    }
+  };
+};
+
+/** RFC 4291 §2.5.5.2: a socket for IPv6 and IPv4 shows an IPv4 address as a mapped one. */
+export const clientAddressOf: ClientAddressOf = ({ rawHeaders, socket }, trustProxy) => {
+  const forwarded = trustProxy ? lastHop(rawHeaders, 'x-forwarded-for') : '';
+  return isIP(forwarded) ? forwarded : Object(socket).remoteAddress?.replace(/^::ffff:(?=.*\.)/, '');
+};

@@ -1,0 +1,96 @@
+/* What the log says of errors when it may say what they say, for development. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createService, get, open, type ServiceOptions } from '../../src/gatehouse.ts';
+import { createLog, jsonLog } from '../../src/options/log.ts';
+import type { LogLevel } from '../../src/verify/base/events.ts';
+import { createTestIssuer } from '../../src/testing.ts';
+import { captureLog } from '../support/captured.ts';
+
+const issuer = createTestIssuer();
+
+/** The lines about an error, without the time. */
+function linesOf(error: unknown, hasMessages = true, level: LogLevel = 'info') {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog(level, (line) => lines.push(JSON.parse(line)), Date.now, undefined, hasMessages);
+  log('request failed', { reason: 'bug' }, error);
+  return lines.map(({ time, ...others }) => others);
+}
+
+/** What the line of an error has besides what it always has. */
+function toldOf(error: unknown) {
+  const { level, message, reason, ...told } = linesOf(error)[1] ?? {};
+  return told;
+}
+
+const failure = (message: string, members: object = {}) => Object.assign(new RangeError(message), members);
+
+test('has name, code and message of an error only when it may [§28]', () => {
+  const error = failure('no such table', { code: '42P01' });
+  const shown = { errorName: 'RangeError', errorCode: '42P01', errorMessage: 'no such table' };
+  const line = { level: 'error', message: 'request failed', reason: 'bug' };
+  assert.deepEqual(linesOf(error, false), [line]);
+  assert.deepEqual(linesOf(error)[1], { ...line, ...shown });
+});
+
+for (const level of ['error', 'info'] as const) {
+  test(`says at the start that it has messages of errors, once, at level ${level} [§28]`, () => {
+    const lines: string[] = [];
+    const log = createLog(level, (line) => lines.push(JSON.parse(line).message), Date.now, undefined, true);
+    for (let count = 0; count < 2; count += 1) log('unforeseen error', {});
+    assert.deepEqual(lines, ['error messages are logged', 'unforeseen error', 'unforeseen error']);
+  });
+}
+
+test('writes nothing at level silent', () => {
+  assert.deepEqual(linesOf(failure('x'), true, 'silent'), []);
+});
+
+test('has at most 1,000 characters of a message, in any language and of several lines [§28]', () => {
+  const message = `über\n${'x'.repeat(2_000)}`;
+  assert.equal(toldOf(failure(message)).errorMessage, message.slice(0, 1_000));
+});
+
+test('replaces what a terminal obeys and JSON does not escape', () => {
+  assert.equal(toldOf(failure('a\x7f\x9bb')).errorMessage, 'a??b');
+});
+
+test('has what was thrown where that is no error, and nothing of what is neither text nor error', () => {
+  assert.deepEqual(toldOf('broken'), { errorMessage: 'broken' });
+  assert.deepEqual(toldOf(5), { errorMessage: '5' });
+  for (const nothing of [undefined, null, {}]) assert.deepEqual(toldOf(nothing), {});
+  assert.deepEqual(toldOf(failure('x', { code: { secret: 1 } })), {
+    errorName: 'RangeError',
+    errorMessage: 'x',
+  });
+});
+
+test('survives an error that does not let itself be read', () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const throwing = Object.defineProperty(new Error(), 'message', { get: () => assert.fail() });
+  const unprintable = failure('x', { message: { toString: () => assert.fail() } });
+  for (const error of [proxy, throwing]) assert.deepEqual(toldOf(error), {});
+  assert.deepEqual(toldOf(unprintable), { errorName: 'RangeError' });
+});
+
+test('the message of an error is in the line of a 500, and never in the response [§28]', async (t) => {
+  const logged = captureLog(t);
+
+  const throwing = () => {
+    throw failure('no such table', { code: '42P01' });
+  };
+
+  const options: ServiceOptions = { ...issuer.options, host: '127.0.0.1', port: 0, errorDetail: true };
+  const log = jsonLog({ level: 'error', errorMessages: true });
+  const service = createService({ routes: [get('/a', open, throwing)] }, { ...options, log });
+  t.after(() => service.stop());
+  const response = await fetch(`${await service.listen()}/a`, { headers: { connection: 'close' } });
+  const text = JSON.stringify([...response.headers]) + (await response.text());
+  assert.equal(response.status, 500);
+  assert.doesNotMatch(text, /table|42P01|RangeError/);
+  const lines = await logged();
+  const { errorName, errorCode, errorMessage, frames } = lines[1] ?? {};
+  assert.deepEqual([errorName, errorCode, errorMessage], ['RangeError', '42P01', 'no such table']);
+  assert.match(frames.join(), /log\.test\.[jt]s/);
+});
