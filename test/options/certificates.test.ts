@@ -252,6 +252,28 @@ for (const source of SOURCES) {
   });
 }
 
+test('takes what the documentation of Envoy, Istio and Traefik shows, and of two clients none [J1]', () => {
+  const envoy = { source: 'xfcc', proxies: 'any' } as const;
+  const subject = 'Subject="/C=US/ST=CA/L=San Francisco/OU=Lyft/CN=Test Client"';
+  const one = `By=http://front.test;Hash=${hex};${subject};URI=http://client.test`;
+  const mesh = `By=spiffe://cluster.local/ns/a/sa/b;Hash=${hex};Subject="";URI=spiffe://cluster.local/ns/c/sa/d`;
+  for (const value of [one, `${one};DNS=client.test;DNS=www.client.test`, mesh]) {
+    assert.equal(outcomeOf(envoy, thumbprint, [value]), 'accepted', value);
+  }
+  const second = `By=http://back.test;Hash=${otherClient.hex};URI=http://front.test`;
+  for (const named of [client, otherClient]) {
+    assert.equal(outcomeOf(envoy, named.thumbprint, [`${one},${second}`]), 'certificate-malformed');
+  }
+  // Istio's HTTP ext_authz may send an element without Hash.
+  const alone = 'By=spiffe://cluster.local/ns/a/sa/b';
+  assert.equal(outcomeOf(envoy, thumbprint, [alone]), 'certificate-malformed');
+
+  const traefik = { source: 'base64', proxies: 'any' } as const;
+  const chain = [base64, otherClient.der.toString('base64')].join(',');
+  assert.equal(outcomeOf(traefik, thumbprint, [chain]), 'accepted');
+  assert.equal(outcomeOf(traefik, otherClient.thumbprint, [chain]), 'certificate-mismatch');
+});
+
 test('hashes the bytes as they came, where a parser would drop those behind the certificate [J1]', () => {
   const longer = Buffer.concat([der, Buffer.from([0])]);
   for (const source of ['rfc9440', 'pem', 'base64'] as const) {
