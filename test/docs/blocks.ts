@@ -203,6 +203,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     entries: ['decisions.ts', 'options/decisions.ts'],
     isPart: true,
   },
+  {
+    when: 'you import `gatehouse-http/openapi`',
+    entries: ['openapi.ts', 'options/openapi/openapi.ts'],
+    isPart: true,
+  },
 ];
 
 const whatToRead: Block = () => {

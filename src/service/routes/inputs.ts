@@ -7,12 +7,15 @@ import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 /** How a route reads its query. Made by `query`. */
 export interface QueryInput<Output> {
   readonly input: 'query';
+  readonly schema: Schema<Output>;
   readonly check: (given: URLSearchParams) => Output | Promise<Output>;
 }
 
 /** How a route reads its body. Made by `json` or `bytes`. */
 export interface BodyInput<Output> {
   readonly input: 'body';
+  /** Of a JSON body that has one. */
+  readonly schema?: Schema | undefined;
   readonly limitBytes: number | undefined;
   /** Empty for any. */
   readonly types: readonly string[];
@@ -46,6 +49,7 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
   requireSchema(schema);
   return {
     input: 'query',
+    schema,
     check: (given: URLSearchParams) => checkBySchema(schema, valuesOf(given), 'query-refused'),
   };
 }
@@ -76,6 +80,7 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   requireOptions('json', limitBytes, types, others);
   return {
     input: 'body',
+    schema: given[0],
     limitBytes,
     types,
     read: readJson,

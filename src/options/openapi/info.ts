@@ -1,0 +1,53 @@
+// What a document says of the API as a whole. Promises: an unknown member throws.
+import type { JsonObject } from '../../verify/base/encoding.ts';
+
+/** The `info` of OpenAPI 3.1 (§4.8.2), and two members beside it. */
+export interface OpenApiInfo {
+  readonly title: string;
+  readonly version: string;
+  readonly summary?: string | undefined;
+  readonly description?: string | undefined;
+  readonly termsOfService?: string | undefined;
+  readonly contact?: object | undefined;
+  readonly license?: object | undefined;
+  /** Where the API is. Default: where the document is. */
+  readonly servers?: readonly object[] | undefined;
+  /** Tells readers to get tokens from this issuer (`openIdConnect`). */
+  readonly issuer?: string | undefined;
+}
+
+const INFO = ['title', 'version', 'summary', 'description', 'termsOfService', 'contact', 'license'];
+const NO_INFO = 'openApi needs an info with a title and a version';
+
+export function requireInfo(info: OpenApiInfo) {
+  const { title, version, servers, issuer, ...others }: OpenApiInfo = Object(info);
+  if (typeof title !== 'string' || typeof version !== 'string') throw new TypeError(NO_INFO);
+
+  requireKnown('info', others, INFO);
+  // OpenAPI 3.1 §4.8.1
+  if (servers !== undefined && (!Array.isArray(servers) || servers.length === 0)) {
+    throw new TypeError('info: servers must be a list of one or more objects with a url');
+  }
+  if (issuer !== undefined && !URL.canParse(issuer)) throw new TypeError('info: issuer must be a URL');
+}
+
+/** An extension may have any name (OpenAPI 3.1 §4.9). */
+export function requireKnown(owner: string, members: object, known: readonly string[]) {
+  const isStrange = (name: string) => !known.includes(name) && !name.startsWith('x-');
+  const strange = Object.keys(members).find(isStrange);
+  if (strange === undefined) return;
+
+  throw new TypeError(`${owner}: ${strange} is unknown; write ${known.join(', ')}`);
+}
+
+/** Without members that are `undefined`, which JSON does not have. */
+export const present = (members: object): JsonObject =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+
+export function securityScheme(issuer: string | undefined): JsonObject {
+  if (issuer === undefined) return { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' };
+
+  // OpenID Connect Discovery §4
+  const openIdConnectUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  return { type: 'openIdConnect', openIdConnectUrl };
+}

@@ -1,0 +1,106 @@
+// One route as an operation: its parameters, body, responses and security.
+import type { JsonObject } from '../../verify/base/encoding.ts';
+import { readJson } from '../../service/routes/body.ts';
+import { parsePattern } from '../../service/routes/pattern.ts';
+import type { Route } from '../../service/routes/route.ts';
+import type { Schema } from '../../service/routes/schema.ts';
+import { responsesOf, securityOf, type InForce } from './access.ts';
+import { keyOf, type OperationDetails } from './details.ts';
+import { present } from './info.ts';
+import { ANY, hasReferences, jsonSchemaOf, moved } from './json-schema.ts';
+
+interface Given extends OperationDetails {
+  readonly operationId: string;
+}
+
+/** Components, by name. */
+export type Schemas = Record<string, JsonObject>;
+
+export function operationOf(
+  route: Route,
+  path: string,
+  inForce: InForce,
+  given: Given,
+  schemas: Schemas,
+): JsonObject {
+  const { summary = keyOf(route), response, ...others } = given;
+  const parameters = [...pathParameters(path), ...queryParameters(route)];
+  const success = successOf(route, response, given.operationId, schemas);
+
+  return present({
+    summary,
+    ...others,
+    parameters: parameters.length > 0 ? parameters : undefined,
+    requestBody: requestBodyOf(route, given.operationId, schemas),
+    responses: { ...success, ...responsesOf(route, inForce) },
+    security: securityOf(inForce),
+  });
+}
+
+const TEXT = { type: 'string' };
+
+function pathParameter(name: string) {
+  return { name, in: 'path', required: true, schema: TEXT };
+}
+
+function pathParameters(path: string) {
+  const segments = parsePattern(path) ?? [];
+  const names = segments.flatMap(({ name }) => name ?? []);
+  return names.map(pathParameter);
+}
+
+const ANY_QUERY = {
+  name: 'query',
+  in: 'query',
+  style: 'form',
+  explode: true,
+  schema: { type: 'object' },
+};
+
+/** One for each member of an object; of another form, any. */
+function queryParameters({ query }: Route): readonly JsonObject[] {
+  if (query === undefined) return [];
+
+  const schema = jsonSchemaOf(query.schema, 'input');
+  const { properties, required = [] } = schema;
+  if (properties === undefined || hasReferences(schema)) {
+    return [ANY_QUERY];
+  }
+
+  const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
+  return Object.entries(Object(properties)).map(([name, each]) => ({
+    name,
+    in: 'query',
+    required: isRequired(name),
+    schema: each,
+  }));
+}
+
+function requestBodyOf({ body }: Route, operationId: string, schemas: Schemas): JsonObject | undefined {
+  if (body === undefined) return undefined;
+
+  const schema = body.read === readJson ? jsonSchemaOf(body.schema, 'input') : undefined;
+  const media = schema && { schema: placed(schema, `${operationId}Body`, schemas) };
+  const types = body.types.length > 0 ? body.types : ['*/*'];
+  const content = Object.fromEntries(types.map((type) => [type, media ?? {}]));
+  return { required: true, content };
+}
+
+/** A schema with references stands in the components, so that these have an address. */
+function placed(schema: JsonObject, name: string, schemas: Schemas): JsonObject {
+  if (!hasReferences(schema)) return schema;
+
+  const address = `#/components/schemas/${name}`;
+  schemas[name] = Object(moved(schema, address));
+  return { $ref: address };
+}
+
+/** A route of `GET` responds with 200 (RFC 9110 §9.3.1), others with what their handlers say. */
+function successOf({ method }: Route, response: Schema | undefined, operationId: string, schemas: Schemas) {
+  const isKnown = response !== undefined || method === 'GET';
+  if (!isKnown) return { '2XX': { description: 'Success' } };
+
+  const schema = response === undefined ? ANY : jsonSchemaOf(response, 'output');
+  const content = { 'application/json': { schema: placed(schema, `${operationId}Response`, schemas) } };
+  return { 200: { description: 'Success', content } };
+}

@@ -1,0 +1,429 @@
+/* Routes as an OpenAPI 3.1 document: what it lists, and what it refuses. `npm run evidence openapi` holds it
+   against the published schema, a linter and real schemas. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { claims, decision } from '../../../src/decisions.ts';
+import { openApi, type OpenApiDetails, type OpenApiInfo } from '../../../src/openapi.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { anyScope, claimEquals, scope } from '../../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
+import { bytes } from '../../../src/service/fetch/bytes.ts';
+import { mount } from '../../../src/service/fetch/mount.ts';
+import { json, query } from '../../../src/service/routes/inputs.ts';
+import { del, get, patch, post, put, under, upstream } from '../../../src/service/routes/route.ts';
+import type { Access } from '../../../src/gate/rules/access.ts';
+import type { Route, Routes } from '../../../src/service/routes/route.ts';
+import type { Caller } from '../../../src/verify/caller.ts';
+
+const INFO = { title: 'Orders', version: '1.2.3' };
+
+const handler = () => ({});
+
+/** A schema that implements Standard JSON Schema too. */
+function described(input: object, output: object = input) {
+  const targets: unknown[] = [];
+
+  const write = (side: object) => (options: unknown) => {
+    targets.push(options);
+    return { $schema: 'https://json-schema.org/draft/2020-12/schema', ...side };
+  };
+
+  const schema = {
+    '~standard': {
+      version: 1 as const,
+      vendor: 'test',
+      validate: (value: unknown) => ({ value }),
+      jsonSchema: { input: write(input), output: write(output) },
+    },
+  };
+  return { schema, targets };
+}
+
+const PLAIN = { '~standard': { version: 1 as const, validate: (value: unknown) => ({ value }) } };
+
+const THROWS = {
+  '~standard': {
+    ...PLAIN['~standard'],
+    jsonSchema: {
+      input() {
+        throw new Error('a transformation');
+      },
+    },
+  },
+};
+
+const ORDER = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] };
+
+const documentOf = (routes: readonly Route[], details?: OpenApiDetails, others: Partial<Routes> = {}): any =>
+  openApi({ routes, ...others }, INFO, details);
+
+/** The only operation of the only path. */
+function operationOf(route: Route, details?: OpenApiDetails, others?: Partial<Routes>): any {
+  const [item] = Object.values<any>(documentOf([route], details, others).paths);
+  return Object.values(item)[0];
+}
+
+const errorsOf = (operation: any, status: number) =>
+  operation.responses[status]?.content['application/json'].schema.properties.error.enum;
+
+test('is an OpenAPI 3.1 document, a plain object with what info says', () => {
+  const license = { name: 'MIT', identifier: 'MIT' };
+  const servers = [{ url: 'https://api.example/' }];
+  const info: OpenApiInfo = { ...INFO, description: 'of a shop', license, servers, summary: undefined };
+  const document = openApi({ routes: [get('/a', open, handler)] }, info);
+  assert.match(document.openapi, /^3\.1\.\d$/);
+  assert.deepEqual(document.info, { ...INFO, description: 'of a shop', license });
+  assert.deepEqual(document.servers, servers);
+  assert.deepEqual(JSON.parse(JSON.stringify(document)), document);
+  assert.deepEqual(openApi({ routes: [] }, INFO).servers, [{ url: '/' }]);
+});
+
+test('lists each route as an operation, neither HEAD nor mounts', () => {
+  const document = documentOf([
+    get('/orders/{id}', authenticated, handler),
+    put('/orders/{id}', authenticated, handler),
+    post('/orders', authenticated, handler),
+    patch('/orders', authenticated, handler),
+    del('/', authenticated, handler),
+    mount('/graphql', authenticated, () => new Response()),
+  ]);
+  const listed = Object.entries<object>(document.paths).map(([path, item]) => [path, Object.keys(item)]);
+  assert.deepEqual(listed, [
+    ['/orders/{id}', ['get', 'put']],
+    ['/orders', ['post', 'patch']],
+    ['/', ['delete']],
+  ]);
+});
+
+test('describes a policy of forward-auth too', () => {
+  const { security } = operationOf(get('/a', needs(scope('x')), upstream));
+  assert.deepEqual(security, [{ token: ['x'] }]);
+});
+
+test('joins paths that differ in the names of their parameters alone', () => {
+  const { paths } = documentOf([
+    get('/a/{one}/b', open, handler),
+    post('/a/{other}/b', open, handler),
+    get('/a/{one}', open, handler),
+  ]);
+  assert.deepEqual(Object.keys(paths), ['/a/{one}/b', '/a/{one}']);
+  const names = ['get', 'post'].map((method) => paths['/a/{one}/b'][method].parameters[0].name);
+  assert.deepEqual(names, ['one', 'one']);
+});
+
+test('has a required parameter for each of the pattern', () => {
+  const { parameters } = operationOf(get('/a/{one}/{two}', open, handler));
+  const text = { type: 'string' };
+  assert.deepEqual(parameters, [
+    { name: 'one', in: 'path', required: true, schema: text },
+    { name: 'two', in: 'path', required: true, schema: text },
+  ]);
+  assert.ok(!('parameters' in operationOf(get('/a', open, handler))));
+});
+
+describe('operations', () => {
+  test('have an id of method and pattern, unless the details have one, and never the same twice', () => {
+    const document = documentOf(
+      [
+        get('/a/{id}', open, handler),
+        get('/a/by/id', open, handler),
+        get('/a-by/id', open, handler),
+        get('/', open, handler),
+        get('/é', open, handler),
+        get('/b', open, handler),
+      ],
+      { 'GET /b': { operationId: 'getRoot' } },
+    );
+    const ids = Object.values<any>(document.paths).map(({ get: operation }) => operation.operationId);
+    assert.deepEqual(ids.slice(-1), ['getRoot']);
+    assert.equal(new Set(ids).size, 6);
+    assert.equal(ids[0], 'getAById');
+  });
+
+  test('have what the details say', () => {
+    const details = {
+      summary: 'List',
+      description: 'all of them',
+      tags: ['orders'],
+      deprecated: true,
+      response: described(ORDER, { type: 'array' }).schema,
+    };
+    const operation = operationOf(get('/a', open, handler), { 'GET /a': details });
+    const { summary, description, tags, deprecated, responses } = operation;
+    const { response: _, ...others } = details;
+    assert.deepEqual({ summary, description, tags, deprecated }, others);
+    assert.deepEqual(responses[200].content, { 'application/json': { schema: { type: 'array' } } });
+    assert.ok(!('response' in operation));
+  });
+
+  test('say which responses are without error: 200 for GET and for a schema of the details, else any 2XX', () => {
+    const any = { 'application/json': { schema: {} } };
+    assert.deepEqual(operationOf(get('/a', open, handler)).responses[200].content, any);
+    const { responses } = operationOf(post('/a', open, handler));
+    assert.deepEqual([Object.keys(responses['2XX']), responses[200]], [['description'], undefined]);
+    const details = { 'POST /a': { response: PLAIN } };
+    assert.deepEqual(operationOf(post('/a', open, handler), details).responses[200].content, any);
+  });
+});
+
+describe('inputs', () => {
+  test('are those of the schema, in its dialect, written for what goes in', () => {
+    const { schema, targets } = described(ORDER, { type: 'string' });
+    const { requestBody } = operationOf(post('/a', open, json(schema), handler));
+    assert.deepEqual(requestBody, { required: true, content: { 'application/json': { schema: ORDER } } });
+    assert.deepEqual(targets, [{ target: 'draft-2020-12' }]);
+  });
+
+  for (const [what, input] of [
+    ['without a schema', json()],
+    ['whose schema cannot write JSON Schema', json(PLAIN)],
+    ['whose schema throws', json(THROWS)],
+  ] as const) {
+    test(`are any JSON for a body ${what}`, () => {
+      const { requestBody } = operationOf(post('/a', open, input, handler));
+      assert.deepEqual(requestBody.content, { 'application/json': { schema: {} } });
+    });
+  }
+
+  test('have the media types of the route; bytes have no schema', () => {
+    const types = ['application/json', 'application/merge-patch+json'] as const;
+    const merged = operationOf(patch('/a', open, json(undefined, { types: [...types] }), handler));
+    assert.deepEqual(Object.keys(merged.requestBody.content), types);
+    const upload = operationOf(put('/a', open, bytes({ types: ['image/png'] }), handler));
+    assert.deepEqual(upload.requestBody.content, { 'image/png': {} });
+    assert.deepEqual(operationOf(put('/a', open, bytes(), handler)).requestBody.content, { '*/*': {} });
+  });
+
+  test('are a parameter for each member of the query', () => {
+    const { schema } = described({
+      type: 'object',
+      properties: { after: { type: 'string' }, tag: { type: 'array', items: { type: 'string' } } },
+      required: ['tag'],
+    });
+    const { parameters } = operationOf(get('/a/{id}', open, query(schema), handler));
+    assert.deepEqual(parameters.slice(1), [
+      { name: 'after', in: 'query', required: false, schema: { type: 'string' } },
+      { name: 'tag', in: 'query', required: true, schema: { type: 'array', items: { type: 'string' } } },
+    ]);
+  });
+
+  for (const [what, schema] of [
+    ['no JSON Schema', PLAIN],
+    ['alternatives', described({ anyOf: [ORDER, ORDER] }).schema],
+    ['references', described({ type: 'object', properties: { a: { $ref: '#/$defs/A' } } }).schema],
+  ] as const) {
+    test(`are any members for a query of ${what}`, () => {
+      const { parameters } = operationOf(get('/a', open, query(schema), handler));
+      assert.deepEqual(parameters, [
+        { name: 'query', in: 'query', style: 'form', explode: true, schema: { type: 'object' } },
+      ]);
+    });
+  }
+
+  test('have references that lead to the same place of the document, and only where they are references', () => {
+    const node = {
+      type: 'object',
+      properties: {
+        children: { type: 'array', items: { $ref: '#' } },
+        kind: { $ref: '#/$defs/Kind' },
+        other: { $ref: 'https://schemas.example/other' },
+        $ref: { type: 'string', default: '#/kept' },
+        value: { default: { $ref: '#/kept' }, enum: [{ $ref: '#/kept' }] },
+      },
+      $defs: { Kind: { type: 'string' } },
+    };
+    const document = documentOf([post('/a', open, json(described(node).schema), handler)], {
+      'POST /a': { operationId: 'add' },
+    });
+    const at = '#/components/schemas/addBody';
+    assert.deepEqual(document.paths['/a'].post.requestBody.content['application/json'].schema, { $ref: at });
+    const { addBody } = document.components.schemas;
+    assert.deepEqual(addBody.properties, {
+      ...node.properties,
+      children: { type: 'array', items: { $ref: at } },
+      kind: { $ref: `${at}/$defs/Kind` },
+    });
+    assert.deepEqual(addBody.$defs, node.$defs);
+  });
+});
+
+describe('security', () => {
+  const bearer = { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' };
+
+  const cases: readonly (readonly [what: string, access: Access<Caller | undefined>, security: unknown])[] = [
+    ['open', open, []],
+    ['optional', optional, [{}, { token: [] }]],
+    ['authenticated', authenticated, [{ token: [] }]],
+    ['a claim', needs(claimEquals('a', 1)), [{ token: [] }]],
+    ['scopes', needs(scope('a', 'b'), scope('b', 'c')), [{ token: ['a', 'b', 'c'] }]],
+    ['any scope', needs(anyScope('a', 'b')), [{ token: ['a'] }, { token: ['b'] }]],
+    [
+      'any of two, and others',
+      needs(anyScope('a', 'b'), scope('c'), anyScope('d', 'e')),
+      [
+        { token: ['a', 'c', 'd'] },
+        { token: ['a', 'c', 'e'] },
+        { token: ['b', 'c', 'd'] },
+        { token: ['b', 'c', 'e'] },
+      ],
+    ],
+  ];
+  for (const [what, access, security] of cases) {
+    test(`of ${what} is ${JSON.stringify(security)}`, () =>
+      assert.deepEqual(operationOf(get('/a', access, handler)).security, security));
+  }
+
+  test('has a scheme only if a route needs it; with an issuer, one that says where tokens come from', () => {
+    const routes = [get('/a', authenticated, handler)];
+    assert.deepEqual(documentOf(routes).components.securitySchemes, { token: bearer });
+    assert.equal(documentOf([get('/a', open, handler)]).components.securitySchemes, undefined);
+    for (const issuer of ['https://idp.example', 'https://idp.example/']) {
+      const { components } = openApi({ routes }, { ...INFO, issuer });
+      assert.deepEqual(components.securitySchemes, {
+        token: {
+          type: 'openIdConnect',
+          openIdConnectUrl: 'https://idp.example/.well-known/openid-configuration',
+        },
+      });
+    }
+  });
+
+  test('counts the rules that cover each path of a route, and no others', () => {
+    const rules = [under('/admin', needs(scope('admin'))), under('/admin/keys', authenticated)];
+    const security = (route: Route) => operationOf(route, {}, { rules }).security;
+    assert.deepEqual(security(get('/admin/{id}', open, handler)), [{ token: ['admin'] }]);
+    assert.deepEqual(security(get('/admin', needs(scope('x')), handler)), [{ token: ['admin', 'x'] }]);
+    assert.deepEqual(security(get('/{any}/keys', open, handler)), []);
+    assert.deepEqual(security(get('/administration', open, handler)), []);
+  });
+});
+
+describe('refusals', () => {
+  const refusalsOf = (route: Route) => {
+    const operation = operationOf(route);
+    const statuses = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
+    return Object.fromEntries(statuses.map((status) => [status, errorsOf(operation, Number(status))]));
+  };
+
+  const always = {
+    400: ['invalid_request'],
+    408: ['request_timeout'],
+    417: ['expectation_failed'],
+    431: ['header_fields_too_large'],
+    500: ['server_error'],
+    503: ['temporarily_unavailable'],
+  };
+  const refused = ['invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce'];
+
+  test('are those that each route can give', () =>
+    assert.deepEqual(refusalsOf(get('/a', open, handler)), always));
+
+  test('are those of credentials, where they are read', () => {
+    assert.deepEqual(refusalsOf(get('/a', optional, handler)), { ...always, 401: refused });
+    const required = { ...always, 401: ['unauthorized', ...refused] };
+    assert.deepEqual(refusalsOf(get('/a', authenticated, handler)), required);
+  });
+
+  test('are those of guards: 403, and for a login 401', () => {
+    const guarded = {
+      ...always,
+      401: ['unauthorized', ...refused],
+      403: ['insufficient_scope', 'forbidden'],
+    };
+    const guards = [scope('x'), claimEquals('a', 1), claims(PLAIN)];
+    for (const guard of guards) {
+      assert.deepEqual(refusalsOf(get('/a', needs(guard), handler)), guarded);
+    }
+    assert.deepEqual(refusalsOf(get('/a', needs(decision('may', () => true)), handler)), guarded);
+    const login = refusalsOf(get('/a', needs(recentLogin({ maxAgeSeconds: 1 })), handler));
+    assert.deepEqual(login[401], ['unauthorized', ...refused, 'insufficient_user_authentication']);
+    assert.equal(login[403], undefined);
+  });
+
+  test('are those of query and body', () => {
+    const body = { ...always, 413: ['content_too_large'], 415: ['unsupported_media_type'] };
+    const invalid = ['invalid_request', 'invalid_body'];
+    assert.deepEqual(refusalsOf(post('/a', open, json(), handler)), { ...body, 400: invalid });
+    assert.deepEqual(refusalsOf(post('/a', open, bytes(), handler)), { ...body, 400: invalid });
+    assert.deepEqual(refusalsOf(post('/a', open, query(PLAIN), json(PLAIN), handler)), {
+      ...body,
+      400: ['invalid_request', 'invalid_query', 'invalid_body'],
+      422: ['unprocessable_content'],
+    });
+  });
+
+  test('have the fields and members that clients read', () => {
+    const { responses } = operationOf(post('/a', needs(scope('x')), query(PLAIN), json(PLAIN), handler));
+    const headers = Object.entries<any>(responses).map(([status, one]) => [
+      status,
+      Object.keys(one.headers ?? {}).join(),
+    ]);
+    assert.deepEqual(Object.fromEntries(headers), {
+      400: 'WWW-Authenticate',
+      401: 'WWW-Authenticate',
+      403: 'WWW-Authenticate',
+      408: '',
+      413: '',
+      415: '',
+      417: '',
+      422: '',
+      431: '',
+      500: '',
+      503: 'Retry-After',
+      '2XX': '',
+    });
+
+    const membersOf = (status: number) =>
+      Object.keys(responses[status].content['application/json'].schema.properties).join();
+
+    assert.deepEqual([400, 403, 422, 503].map(membersOf), [
+      'error,message,issues',
+      'error,message,required_scopes',
+      'error,message,issues',
+      'error,message',
+    ]);
+  });
+});
+
+describe('throws a TypeError', () => {
+  const routes = [get('/a', open, handler), get('/b', open, handler)];
+
+  const cases: readonly (readonly [what: string, make: () => unknown, message: RegExp])[] = [
+    ['for details of no route', () => documentOf(routes, { 'GET /c': {} }), /GET \/c is no route.*GET \/a/],
+    ['for a key in another case', () => documentOf(routes, { 'get /a': {} }), /get \/a is no route/],
+    [
+      'for unknown details',
+      () => documentOf(routes, { 'GET /a': { sumary: 'x' } as never }),
+      /sumary is unknown/,
+    ],
+    [
+      'for a response that is no schema',
+      () => documentOf(routes, { 'GET /a': { response: {} as never } }),
+      /schema/,
+    ],
+    [
+      'for an operationId twice',
+      () => documentOf(routes, { 'GET /a': { operationId: 'x' }, 'GET /b': { operationId: 'x' } }),
+      /GET \/b: the operationId is not unique/,
+    ],
+    ['without a title', () => openApi({ routes }, { version: '1' } as never), /title and a version/],
+    ['without a version', () => openApi({ routes }, { title: 'x' } as never), /title and a version/],
+    ['without info', () => openApi({ routes }, undefined as never), /title and a version/],
+    [
+      'for an unknown member of info',
+      () => openApi({ routes }, { ...INFO, licence: {} } as never),
+      /licence/,
+    ],
+    ['without a server', () => openApi({ routes }, { ...INFO, servers: [] }), /servers/],
+    ['for an issuer that is no URL', () => openApi({ routes }, { ...INFO, issuer: 'idp' }), /issuer/],
+    ['for routes that cannot be served', () => documentOf([{} as never]), /is not a route/],
+  ];
+  for (const [what, make, message] of cases) {
+    test(what, () => assert.throws(make, { name: 'TypeError', message }));
+  }
+});
+
+test('an extension of info is kept (OpenAPI 3.1 §4.9)', () => {
+  const { info } = openApi({ routes: [] }, { ...INFO, 'x-owner': 'us' } as OpenApiInfo);
+  assert.equal(info['x-owner'], 'us');
+});
