@@ -28,9 +28,11 @@ export function runRoute(
   if (isPromise(refused)) throw new Error('a decision waits');
   if (refused !== undefined) throw refused;
   const admitted = route.access.admit(caller);
+
   const fail = () => {
     throw new Error('no handler asks for more here');
   };
+
   return route.handler(
     new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted, fail, { trustProxy: false }),
   );

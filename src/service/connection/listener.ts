@@ -40,7 +40,7 @@ const STOP_MILLIS = 10_000;
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
 
-export function createListener(responder: Responder, clock: Clock, requestMillis = REQUEST_MILLIS) {
+function createNodeServer(requestMillis: number) {
   const server = createServer({
     ...OPTIONS,
     requestTimeout: requestMillis,
@@ -48,7 +48,8 @@ export function createListener(responder: Responder, clock: Clock, requestMillis
     headersTimeout: Math.min(HEADER_MILLIS, requestMillis),
     IncomingMessage: RequestStream,
   });
-  Object.assign(server, {
+
+  return Object.assign(server, {
     // One more, so that the pipeline sees the excess.
     maxHeadersCount: MAX_FIELDS + 1,
     // Clients that closed their side get responses (RFC 9112 §9.6).
@@ -56,6 +57,10 @@ export function createListener(responder: Responder, clock: Clock, requestMillis
     // `close` would reset connections whose next request is in the socket.
     closeIdleConnections: () => {},
   });
+}
+
+export function createListener(responder: Responder, clock: Clock, requestMillis = REQUEST_MILLIS) {
+  const server = createNodeServer(requestMillis);
   const connections = new Map<Socket, Connection>();
 
   function open(socket: Socket) {

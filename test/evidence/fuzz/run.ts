@@ -59,8 +59,8 @@ const only = process.env.FUZZ_ITERATION;
 // The other libraries refuse by throwing, and building the stack costs most. A repeated case keeps its stack.
 if (only === undefined) Error.stackTraceLimit = 0;
 const wanted = (process.env.FUZZ_TARGETS ?? Object.keys(TARGETS).join()).split(',');
-
 const strange = wanted.filter((name) => !Object.hasOwn(TARGETS, name));
+
 if (strange.length > 0) {
   throw new Error(`FUZZ_TARGETS: ${strange.join()} is none of ${Object.keys(TARGETS).join(', ')}`);
 }
