@@ -111,8 +111,8 @@ async function run(planned: Planned, isCheck: boolean) {
   const { settings } = planned.loaded;
   // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
   // and each store get a thread.
-  const others = settings.revocationStore === undefined ? 2 : 3;
-  const names = Object.keys(settings.issuers).length + others;
+  const more = settings.revocationStore === undefined ? 2 : 3;
+  const names = Object.keys(settings.issuers).length + more;
   process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
 
   const { onStart, onStop, ...others } = readHooks(planned.hooks);

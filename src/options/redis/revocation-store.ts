@@ -53,7 +53,8 @@ export class RevocationStore {
   /** What is under each key, `null` for nothing; `undefined` if the store does not say. */
   ask(keys: readonly string[]): Promise<readonly Reply[] | undefined> {
     return new Promise((resolve) => {
-      const isSent = this.#client.send(String(keys[0]), ['MGET', ...keys], (reply) => {
+      const [first = ''] = keys;
+      const isSent = this.#client.send(first, ['MGET', ...keys], (reply) => {
         const values = valuesIn(reply, keys.length);
         resolve(values);
         if (reply !== undefined) this.#tellOf(reply, values !== undefined);
