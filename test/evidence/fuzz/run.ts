@@ -61,6 +61,7 @@ if (only === undefined) Error.stackTraceLimit = 0;
 const wanted = (process.env.FUZZ_TARGETS ?? Object.keys(TARGETS).join()).split(',');
 
 const strange = wanted.filter((name) => !Object.hasOwn(TARGETS, name));
+
 if (strange.length > 0) {
   throw new Error(`FUZZ_TARGETS: ${strange.join()} is none of ${Object.keys(TARGETS).join(', ')}`);
 }
