@@ -27,10 +27,13 @@ export function runRoute(
   const refused = checkAccess([route.access], caller, true, QUESTION, SURROUNDINGS);
   if (isPromise(refused)) throw new Error('a decision waits');
   if (refused !== undefined) throw refused;
+
   const admitted = route.access.admit(caller);
+
   const fail = () => {
     throw new Error('no handler asks for more here');
   };
+
   return route.handler(
     new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted, fail, { trustProxy: false }),
   );
