@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 40_500,
   runService: 50_500,
   server: 51_750,
-  'all of src': 78_700,
+  'all of src': 83_400,
 };
 
 const GROWTH = 1.02;
@@ -60,9 +60,10 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'options/certificates/addresses.ts': ['node:net'],
   'options/certificates/fields.ts': ['node:crypto'],
   'options/proxy.ts': ['node:http', 'type node:net'],
+  'options/redis/entries.ts': ['node:crypto'],
   'options/redis/connection.ts': ['node:net', 'node:tls'],
   'settings/dot-env.ts': ['node:util'],
-  'options/metrics/metrics.ts': ['node:perf_hooks'],
+  'options/metrics/gauges.ts': ['node:perf_hooks'],
   'options/metrics/metrics-listener.ts': ['node:events', 'node:http'],
   'settings/sources.ts': ['node:fs', 'node:path'],
   'process/probe.ts': ['node:http'],
@@ -240,6 +241,7 @@ describe('the layout', () => {
     const found = offences((text) => withoutComments(text).match(reading) ?? []);
     const meeting = [
       'options/log.ts',
+      'options/metrics/gauges.ts',
       'options/metrics/metrics.ts',
       'process/life.ts',
       'process/probe.ts',

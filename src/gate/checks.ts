@@ -10,7 +10,7 @@ import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/
 import { createDecide, type Decide } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';
 import { createObserver, type Observer } from './observe.ts';
-import type { Cors, GateValues } from './options.ts';
+import type { Cors, GateValues, Joined } from './options.ts';
 import type { Early, MatchedRoute } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
 
@@ -52,11 +52,13 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
   const metrics = Part.contentOf(values.metrics);
   const surroundings = { clock, log, count: metrics?.count };
   const issuers = createIssuers(values, surroundings);
+  const revocations = Part.contentOf(values.revocations);
+  const joined = revocations?.join(issuers, surroundings);
   const replayStore = createStore(values, clock, log);
 
-  const verification = createVerification(values, issuers, replayStore, surroundings);
+  const verification = createVerification(values, issuers, replayStore, surroundings, joined);
   const answers = createAnswers(values, serving, verification);
-  const unwatch = metrics?.watch({ ...serving, issuers, replayStore });
+  const unwatch = metrics?.watch({ ...serving, issuers, replayStore, revocations });
 
   return {
     ...answers,
@@ -69,6 +71,7 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
     close() {
       for (const { keys } of issuers) keys.close();
       replayStore.close?.();
+      joined?.leave();
       answers.observer.summarize();
       unwatch?.();
     },
@@ -97,12 +100,14 @@ function createVerification(
   issuers: readonly Issuer[],
   replayStore: ReplayStore,
   surroundings: Surroundings,
+  joined: Joined | undefined,
 ): Verification {
   const { clock, count } = surroundings;
+  const verifyToken = createTokenVerifier(issuers, clock, values.tokenCacheEntries, count);
   const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(values.dpopMode);
   return {
     surroundings,
-    verifyToken: createTokenVerifier(issuers, clock, values.tokenCacheEntries, count),
+    verifyToken: joined?.protect(verifyToken) ?? verifyToken,
     checkSender: createSenderCheck(values, replayStore, count, confirm),
     expect: createExpect(issuers, values),
   };

@@ -25,7 +25,8 @@ import {
   type IssuersByName,
   type VerifyOptions,
 } from '../verify/options.ts';
-import type { Issuer } from '../verify/token/verify.ts';
+import type { Surroundings } from '../verify/issuers.ts';
+import type { Issuer, TokenVerifier } from '../verify/token/verify.ts';
 import type { OnError, OnVerdict } from './events.ts';
 import type { Meter } from './observe.ts';
 import type { Early, MatchedRoute } from './record.ts';
@@ -96,11 +97,34 @@ export interface Cors extends CrossOrigin {
 /** Made by `cors`. */
 export type CorsPart = Part<(context: CorsContext) => Cors>;
 
+/** What asks whether tokens were revoked. */
+export interface Revocations {
+  /** `redis`, or how it is clustered. */
+  readonly kind: string;
+  readonly isUp: () => boolean;
+  /** Resolves once the store is known to respond, or not to. */
+  readonly firstOutcome: () => Promise<void>;
+  /** Throws a `TypeError` if they do not know one of the issuers. */
+  readonly join: (issuers: readonly Issuer[], server: Surroundings) => Joined;
+}
+
+/** With revocations, on behalf of one gate or service. */
+export interface Joined {
+  /** The result refuses revoked tokens. */
+  readonly protect: (verifyToken: TokenVerifier) => TokenVerifier;
+  /** Ends its log of the store. */
+  readonly leave: () => void;
+}
+
+/** Made by `createRevocations`. */
+export type RevocationsPart = Part<Revocations>;
+
 /** What metrics read when they are asked for. */
 export interface Watched {
   readonly name: string;
   readonly issuers: readonly Issuer[];
   readonly replayStore: ReplayStore;
+  readonly revocations?: Revocations | undefined;
   readonly routes: readonly MatchedRoute[];
   readonly ownRoutes: readonly MatchedRoute[];
 }
@@ -135,6 +159,8 @@ interface AnswerValues {
   readonly clientCertificates: ClientCertificatesPart | undefined;
   /** Resource metadata, made by `resourceMetadata`. */
   readonly metadata: MetadataPart | undefined;
+  /** Which tokens were revoked, made by `createRevocations`. */
+  readonly revocations: RevocationsPart | undefined;
   /** Which other origins may read responses, made by `cors`. */
   readonly cors: CorsPart | undefined;
   /** Made by `createMetrics`. */
@@ -170,6 +196,7 @@ export const GATE_RULES: RulesOf<GateOptions> = {
   log: functionOr(Part.rule('log', 'jsonLog()')),
   clientCertificates: Part.rule('clientCertificates', 'clientCertificates({ source })'),
   metadata: Part.rule('metadata', 'resourceMetadata({ url })'),
+  revocations: Part.rule('revocations', 'createRevocations({ store })'),
   cors: Part.rule('cors', 'cors({ origins })'),
   metrics: Part.rule('metrics', 'createMetrics()'),
   onError: someFunction,

@@ -34,10 +34,18 @@ export function summaryOf({ kind, values, loaded: { settings, files } }: Deploym
     algorithms: otherThan(DEFAULT_ALGORITHMS, algorithms),
     dpopMode: printable(values.dpopMode),
     dpopAlgorithms: otherThan(ALGORITHM_NAMES, values.dpopAlgorithms),
-    replayStore: printable(values.replayStore === undefined ? 'process' : 'shared'),
+    ...storesOf(values),
     ...certificatesOf(values),
     crossOrigin: values.cors !== undefined,
     files: files.map(printableSetting),
+  };
+}
+
+function storesOf({ replayStore, revocations }: ServiceValues) {
+  const kind = Part.contentOf(revocations)?.kind;
+  return {
+    replayStore: printable(replayStore === undefined ? 'process' : 'shared'),
+    revocationStore: kind === undefined ? undefined : printable(kind),
   };
 }
 
@@ -59,6 +67,7 @@ const PATHS: Readonly<Record<string, string>> = {
   log: 'gatehouse-http/log',
   connect: 'gatehouse-http/proxy',
   replayStore: 'gatehouse-http/redis',
+  revocations: 'gatehouse-http/revocations',
   metadata: 'gatehouse-http/resource-metadata',
   cors: 'gatehouse-http/cors',
   metrics: 'gatehouse-http/metrics',
@@ -90,8 +99,9 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   unforeseen: 'this is a bug of gatehouse; the log of the service shows where',
 };
 
-function sentenceFor({ issuer, reason, code }: Fields) {
-  if (issuer === undefined) return `${reason}; check address, user and rights in IDP_DPOP_REPLAY_STORE`;
+function sentenceFor({ event, fields: { issuer, reason, code } }: Event) {
+  const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : 'IDP_DPOP_REPLAY_STORE';
+  if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
   const detail = code ? `${reason} (${code})` : reason;
   const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
@@ -105,12 +115,12 @@ export async function check(
   deployment: Deployment,
   events: readonly Event[],
 ): Promise<boolean> {
-  await firstOutcomes(service);
+  await firstOutcomes(service, deployment.values.revocations);
   service.close();
 
   const failures = events.filter(({ event }) => FAILURES.includes(event));
-  for (const { event, fields } of failures) {
-    console.error(`${event}: ${sentenceFor(fields)}`);
+  for (const failure of failures) {
+    console.error(`${failure.event}: ${sentenceFor(failure)}`);
   }
   if (failures.length > 0) return false;
 
@@ -119,9 +129,12 @@ export async function check(
   return true;
 }
 
-/** Of each key set and of the store. */
-async function firstOutcomes({ issuers, replayStore }: ListeningService) {
-  // The connection to the store does not keep the process alive.
+/** Of each key set and of each store. */
+async function firstOutcomes(
+  { issuers, replayStore }: ListeningService,
+  revocations: ServiceValues['revocations'],
+) {
+  // The connections to the stores do not keep the process alive.
   const awake = setInterval(() => {}, 1_000);
 
   const fetched = issuers.map(async ({ keys }) => {
@@ -129,7 +142,8 @@ async function firstOutcomes({ issuers, replayStore }: ListeningService) {
     // No second attempt.
     keys.close();
   });
-  await Promise.all([...fetched, replayStore.firstOutcome?.()]);
+  const stores = [replayStore.firstOutcome?.(), Part.contentOf(revocations)?.firstOutcome()];
+  await Promise.all([...fetched, ...stores]);
   clearInterval(awake);
 }
 
@@ -148,4 +162,8 @@ export interface Event {
   readonly fields: Fields;
 }
 
-const FAILURES: readonly LogEvent[] = ['signing keys could not be fetched', 'replay store lost'];
+const FAILURES: readonly LogEvent[] = [
+  'signing keys could not be fetched',
+  'replay store lost',
+  'revocation store lost',
+];

@@ -110,8 +110,10 @@ async function planProblems({ kind, routes, hooks, loaded: { settings } }: Plann
 async function run(planned: Planned, isCheck: boolean) {
   const { settings } = planned.loaded;
   // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
-  // and the store get a thread.
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * Object.keys(settings.issuers).length + 4);
+  // and each store get a thread.
+  const more = settings.revocationStore === undefined ? 2 : 3;
+  const names = Object.keys(settings.issuers).length + more;
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
 
   const { onStart, onStop, ...others } = readHooks(planned.hooks);
   const options = { ...(await optionsOf(settings)), ...others };

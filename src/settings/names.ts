@@ -8,10 +8,7 @@ import type { Names } from './table.ts';
 /** Not `ISSUER_` alone: other tools use it too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|CLIENT_CERT|REVOCATION|ISSUER_[^_]+)_/g;
 
-/** Safeguards of other versions: one that is silently ignored would be no safeguard. */
-const RESERVED = ['REVOCATION_'];
-
-const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|server|log|profile)(\.|$)/i;
+const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|revocation|server|log|profile)(\.|$)/i;
 
 // With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532).
 const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
@@ -42,7 +39,7 @@ export function reportUnknown(found: FoundEntries, known: readonly Names[]) {
 }
 
 function prefixesOf(names: readonly string[]) {
-  return [...RESERVED, ...names].join().match(PREFIXES) ?? [];
+  return names.join().match(PREFIXES) ?? [];
 }
 
 function reportVariables({ variables, problems, strays }: FoundEntries, known: readonly Names[]) {

@@ -15,6 +15,8 @@ const importRedis = () => import('../options/redis/replay.ts');
 
 const importTarget = () => import('../options/redis/target.ts');
 
+const importRevocations = () => import('../options/redis/revocations.ts');
+
 const importProxy = () => import('../options/proxy.ts');
 
 const importCertificates = () => import('../options/certificates/certificates.ts');
@@ -45,6 +47,9 @@ export const PART_SETTINGS = {
   dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', text, {
     importRule: async () => (await importTarget()).storeUrl,
     misfit: (_, { dpopMode }) => (dpopMode === 'DISABLED' ? NO_PROOFS : undefined),
+  }),
+  revocationStore: setting('REVOCATION_STORE', 'revocation.store', text, {
+    importRule: async () => (await importTarget()).storeUrl,
   }),
   proxy: setting('IDP_PROXY', 'idp.proxy', text, {
     importRule: async () => (await importProxy()).proxyUrl,
@@ -129,7 +134,7 @@ export type PartValues = ValuesOf<typeof PART_SETTINGS>;
 /** Those that no setting describes are `undefined`. */
 export interface Parts extends Pick<
   ServiceOptions,
-  'replayStore' | 'connect' | 'clientCertificates' | 'metadata' | 'cors' | 'metrics'
+  'replayStore' | 'connect' | 'clientCertificates' | 'revocations' | 'metadata' | 'cors' | 'metrics'
 > {
   readonly log: LogPart;
 }
@@ -144,6 +149,7 @@ export async function createParts(settings: PartValues): Promise<Parts> {
     replayStore: store === undefined ? undefined : (await importRedis()).redisReplayStore(store),
     connect: proxy === undefined ? undefined : (await importProxy()).throughProxy(proxy),
     clientCertificates: await createCertificates(settings),
+    revocations: await createRevocations(settings.revocationStore),
     metadata: await createMetadata(settings),
     cors: await createCors(settings),
     metrics: port === undefined ? undefined : await createMetrics(port, settings.metricsHost),
@@ -157,6 +163,10 @@ async function createCertificates(settings: PartValues) {
   const source = clientCertSource as CertificateSource;
   const { clientCertificates } = await importCertificates();
   return clientCertificates({ source, field, proxies, required: settings.clientCertRequired });
+}
+
+async function createRevocations(store: string | undefined) {
+  return store === undefined ? undefined : (await importRevocations()).createRevocations({ store });
 }
 
 async function createMetadata(settings: PartValues) {

@@ -169,6 +169,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
+    when: 'you import `gatehouse-http/revocations`, or set `REVOCATION_STORE`',
+    entries: ['revocations.ts', 'options/redis/revocations.ts'],
+    isPart: true,
+  },
+  {
     when: 'you import `gatehouse-http/proxy`, or set `IDP_PROXY`',
     entries: ['proxy.ts', 'options/proxy.ts'],
     isPart: true,

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { redisReplayStore } from '../../src/redis.ts';
+import { createRevocations } from '../../src/revocations.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { readExposition, type Family } from '../support/exposition.ts';
 import { read } from './pages.ts';
@@ -25,7 +26,13 @@ function namesWith(settings: object): readonly string[] {
   );
 }
 
-const withRedis = { dpopMode: 'ALLOWED', replayStore: redisReplayStore('redis://127.0.0.1:1') };
+const store = 'redis://127.0.0.1:1';
+const withRedis = {
+  dpopMode: 'ALLOWED',
+  replayStore: redisReplayStore(store),
+  revocations: createRevocations({ store }),
+};
+
 const NAMES = [...new Set([...namesWith({}), ...namesWith(withRedis)])];
 
 const metricsIn = (text: string): readonly string[] =>

@@ -10,6 +10,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { throughProxy } from '../../src/proxy.ts';
 import { redisReplayStore } from '../../src/redis.ts';
 import { resourceMetadata } from '../../src/resource-metadata.ts';
+import { createRevocations } from '../../src/revocations.ts';
 import { SERVICE_RULES } from '../../src/service/options.ts';
 import { PART_SETTINGS } from '../../src/settings/parts.ts';
 import { createTestIssuer } from '../../src/testing.ts';
@@ -21,6 +22,7 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   replayStore: ['redisReplayStore', () => redisReplayStore('redis://127.0.0.1:1')],
   connect: ['throughProxy', () => throughProxy('http://127.0.0.1:1')],
   clientCertificates: ['clientCertificates', () => clientCertificates({ source: 'rfc9440', proxies: 'any' })],
+  revocations: ['createRevocations', () => createRevocations({ store: 'redis://127.0.0.1:1' })],
   metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
   cors: ['cors', () => cors({ origins: ['https://app.test'] })],
   metrics: ['createMetrics', () => createMetrics()],

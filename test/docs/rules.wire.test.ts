@@ -99,6 +99,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseKeysGrowOld: ['gatehouse_keys_age_seconds{issuer="idp"}', held(1801, 41)],
   GatehouseNoKeys: ['gatehouse_keys_usable{issuer="idp"}', held(0, 41)],
   GatehouseReplayStoreAway: ['gatehouse_replay_store_up', held(0, 41)],
+  GatehouseRevocationStoreAway: ['gatehouse_revocation_store_up', held(0, 41)],
   GatehouseReplayStoreFillsUp: ['gatehouse_replay_entries', held(900_001, 41)],
   GatehouseUnavailable: [`${DURATIONS}{http_route="/bug",http_response_status_code="503"}`, '0+1x40'],
   GatehouseBug: [`${DURATIONS}{http_route="/bug",http_response_status_code="500"}`, '0+1x40'],

@@ -10,6 +10,7 @@ import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
+import { except, storeWith } from '../options/redis/revocations-fixture.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
 import { runCommand, SERVER, type Outcome } from './commands.ts';
@@ -62,7 +63,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   });
 
   test('fails for names in the environment that may be misspelt settings, which a start only warns of [H2]', async () => {
-    const strays = { IDP_DPOP_MOD: 'REQUIRED', METRICSPORT: '9', REVOCATION_STORE: 'x', CLIENT_CERT_X: '1' };
+    const strays = { IDP_DPOP_MOD: 'REQUIRED', METRICSPORT: '9', REVOCATION_STORES: 'x', CLIENT_CERT_X: '1' };
     const orchestrated = { IDP_SERVICE_HOST: '10.0.0.1', REVOCATION_STORE_SERVICE_HOST: '10.0.0.1' };
     const lines = problemsOf(await check({ ...strays, ...orchestrated }));
     assert.deepEqual(
@@ -269,6 +270,38 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['AUTH', 'PING'],
     );
     assert.doesNotMatch(outcome.output, /sesame|redis:/);
+  });
+
+  test('greets the revocation store and asks it once, for an entry that no token has', async (t) => {
+    const store = await startFakeStore(t, storeWith(new Map()));
+    const outcome = await check({ REVOCATION_STORE: `redis://:sesame@127.0.0.1:${store.port}` });
+    const report = reportOf(outcome);
+    assert.deepEqual(
+      [report.revocationStore, report.imports],
+      ['redis', ['gatehouse-http/log', 'gatehouse-http/revocations']],
+    );
+    assert.ok(eventIn(report, 'revocation store ready'));
+    assert.deepEqual(store.commands, [['AUTH', 'sesame'], ['PING'], ['MGET', 'gatehouse:revoked:{}']]);
+    assert.doesNotMatch(outcome.output, /sesame|redis:/);
+  });
+
+  test('fails when the revocation store is not there, or may not be read', async (t) => {
+    const store = await startFakeStore(t, except('MGET', '-NOPERM x\r\n'));
+    for (const [port, reason] of [
+      [store.port, 'NOPERM'],
+      [1, 'ECONNREFUSED'],
+    ] as const) {
+      const lines = problemsOf(await check({ REVOCATION_STORE: `redis://:sesame@127.0.0.1:${port}` }));
+      const losses = lines.filter((line) => line.startsWith('revocation store'));
+      const advice = 'check address, user and rights in REVOCATION_STORE';
+      assert.deepEqual(losses, [`revocation store lost: ${reason}; ${advice}`]);
+      assert.doesNotMatch(lines.join(), /sesame/);
+    }
+  });
+
+  test('refuses an address that is none of a store, which would leave every token counting [J18]', async () => {
+    const lines = problemsOf(await check({ REVOCATION_STORE: 'tcp://10.0.0.1:6379' }));
+    assert.match(lines.join(), /^configuration: REVOCATION_STORE \(environment\): must be redis:/);
   });
 
   test('fails when the store refuses the password, or does not reply in time', async (t) => {

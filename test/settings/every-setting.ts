@@ -147,6 +147,14 @@ export const SETTINGS: readonly SettingRoute[] = [
     bad: ['redis://secret@one.test', /must be redis:/],
   },
   {
+    name: 'revocationStore',
+    env: 'REVOCATION_STORE',
+    yaml: 'revocation.store',
+    byDefault: undefined,
+    good: [same('redis://one.test'), same('rediss://u:p%40@two.test:6380/2')],
+    bad: ['redis://secret@one.test', /must be redis:/],
+  },
+  {
     name: 'tokenCacheEntries',
     env: 'IDP_TOKEN_CACHE_ENTRIES',
     yaml: 'idp.tokenCacheEntries',

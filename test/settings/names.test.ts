@@ -155,8 +155,8 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
   ['PORT_', 'PORT'],
   ['CLIENT_CERT_X', undefined],
   ['Client_Cert_Source', 'CLIENT_CERT_SOURCE'],
-  // A safeguard of other versions.
-  ['REVOCATION_STORE', undefined],
+  ['REVOCATION_STORES', undefined],
+  ['REVOCATIONSTORE', 'REVOCATION_STORE'],
 ];
 
 for (const [name, nearest] of VARIABLES) {

@@ -39,9 +39,23 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['options/', ['log', 'proxy', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
   ['options/', ['decisions', 'actors', 'typed-claims']],
   ['options/openapi/', ['access', 'json-schema', 'info', 'details', 'operation', 'openapi']],
-  ['options/redis/', ['resp', 'target', 'connection', 'link', 'client', 'replay']],
+  [
+    'options/redis/',
+    [
+      'resp',
+      'target',
+      'connection',
+      'link',
+      'client',
+      'replay',
+      'entries',
+      'revocation',
+      'revocation-store',
+      'revocations',
+    ],
+  ],
   ['options/certificates/', ['addresses', 'fields', 'certificates']],
-  ['options/metrics/', ['metrics', 'metrics-listener']],
+  ['options/metrics/', ['gauges', 'metrics', 'metrics-listener']],
   [
     'settings/',
     [
@@ -68,6 +82,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'gate',
       'log',
       'redis',
+      'revocations',
       'proxy',
       'certificates',
       'resource-metadata',

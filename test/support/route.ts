@@ -27,6 +27,7 @@ export function runRoute(
   const refused = checkAccess([route.access], caller, true, QUESTION, SURROUNDINGS);
   if (isPromise(refused)) throw new Error('a decision waits');
   if (refused !== undefined) throw refused;
+
   const admitted = route.access.admit(caller);
 
   const fail = () => {

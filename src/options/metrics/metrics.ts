@@ -1,6 +1,5 @@
 // All metrics, as text for Prometheus (format 0.0.4). Promises: labels come from routes, options and closed
 // lists, never from a request; foreseeable samples start at zero.
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
 import { REFUSALS } from '../../verify/base/refusal.ts';
 import { VERSION } from '../../verify/base/version.ts';
@@ -8,6 +7,7 @@ import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Meter } from '../../gate/observe.ts';
 import type { Metrics, Watched } from '../../gate/options.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
+import { processGauges } from './gauges.ts';
 
 const REASONS = Object.values(REFUSALS).flatMap(Object.keys);
 
@@ -27,6 +27,12 @@ const FAMILIES: readonly (readonly [name: string, type: string, help: string])[]
     'Seconds since signing keys were fetched; infinite until a fetch succeeds.',
   ],
   ['gatehouse_keys_usable', 'gauge', 'Signing keys that can verify a token now.'],
+  [
+    'gatehouse_revocation_checks_total',
+    'counter',
+    'Tokens that passed every other check, by what the revocation store said.',
+  ],
+  ['gatehouse_revocation_store_up', 'gauge', 'Whether the revocation store responds.'],
   ['gatehouse_replay_proofs_total', 'counter', 'Proofs that passed every other check.'],
   ['gatehouse_decisions_total', 'counter', 'Decisions that were asked, by what came of them.'],
   ['gatehouse_replay_entries', 'gauge', 'Used proofs in the replay store.'],
@@ -48,12 +54,11 @@ const FAMILIES: readonly (readonly [name: string, type: string, help: string])[]
 const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
   refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
   token: (result) => `gatehouse_tokens_total{result="${result}"}`,
+  'revocation check': (result) => `gatehouse_revocation_checks_total{result="${result}"}`,
   proof: (result) => `gatehouse_replay_proofs_total{result="${result}"}`,
   decision: (result) => `gatehouse_decisions_total{result="${result}"}`,
   'key fetch': (result, issuer) => `gatehouse_key_fetches_total{issuer="${issuer}",result="${result}"}`,
 };
-
-const delays = monitorEventLoopDelay({ resolution: 20 });
 
 interface Sample {
   readonly name: string;
@@ -140,6 +145,7 @@ export function createCounting(): Counting {
     foreseeRoutes([...one.ownRoutes, ...one.routes]);
     foresee('refusal', REASONS);
     foresee('token', ['remembered', 'verified']);
+    if (one.revocations) foresee('revocation check', ['clear', 'revoked', 'unavailable']);
     foresee('proof', ['new', 'seen', 'full', 'unavailable']);
     foresee('decision', ['allowed', 'refused', 'failed']);
     for (const { name } of one.issuers) foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
@@ -149,7 +155,7 @@ export function createCounting(): Counting {
     };
   }
 
-  function measure({ name: profile, issuers, replayStore }: Watched) {
+  function measure({ name: profile, issuers, replayStore, revocations }: Watched) {
     for (const { name, keys } of issuers) {
       sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
       sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
@@ -158,6 +164,7 @@ export function createCounting(): Counting {
     sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
     const [name, value] = gaugeOf(replayStore);
     sample(name).value = value;
+    if (revocations) sample('gatehouse_revocation_store_up').value = Number(revocations.isUp());
   }
 
   function text() {
@@ -196,21 +203,4 @@ function gaugeOf(store: ReplayStore): [name: string, value: number] {
   return 'entries' in state
     ? ['gatehouse_replay_entries', state.entries]
     : ['gatehouse_replay_store_up', Number(state.isUp)];
-}
-
-function processGauges() {
-  const { user, system } = process.cpuUsage();
-  const { rss, heapUsed, heapTotal } = process.memoryUsage();
-  const lateSeconds = delays.percentile(99) / 1e9;
-  delays.enable();
-  delays.reset();
-  return Object.entries({
-    process_start_time_seconds: performance.timeOrigin / 1000,
-    process_cpu_seconds_total: (user + system) / 1e6,
-    process_resident_memory_bytes: rss,
-    nodejs_heap_size_used_bytes: heapUsed,
-    nodejs_heap_size_total_bytes: heapTotal,
-    // Each timer runs for 20 ms.
-    nodejs_eventloop_lag_p99_seconds: Math.max(0, lateSeconds - 0.02),
-  });
 }

@@ -14,16 +14,13 @@ import {
 } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
 import { createClient } from './client.ts';
-import type { Reply } from './resp.ts';
+import { mayGoOnAfter, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';
 
 const VERDICTS = new Map<unknown, ReplayVerdict>([
   ['+OK', 'new'],
   [null, 'seen'],
 ]);
-
-/** After the errors named here, reconnecting may help. All others concern one command. */
-const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
 
 /**
  * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a
@@ -89,7 +86,7 @@ export function createSharedReplayStore(url: string, clock: Clock, log: Log): Re
         isSent = client.send(key, words, (reply) => {
           const told = verdictOf(reply);
           resolve(told);
-          return told !== 'unavailable' || ERROR_OF_COMMAND.test(String(reply));
+          return told !== 'unavailable' || mayGoOnAfter(reply);
         });
       });
       return isSent ? verdict : 'unavailable';

@@ -66,6 +66,13 @@ function parseList(text: string, start: number, count: number, depth: number) {
 export const isError = (reply: Reply | undefined): reply is string =>
   typeof reply === 'string' && reply.startsWith('-');
 
+/** After the errors named here, reconnecting may help. All others concern one command. */
+const ERROR_OF_COMMAND = /^-(?!(?:READONLY|LOADING|MASTERDOWN|NOAUTH|CLUSTERDOWN|MOVED)\b)/;
+
+/** Whether the connection may go on after an unexpected reply. */
+export const mayGoOnAfter = (reply: Reply | undefined): boolean =>
+  isError(reply) && ERROR_OF_COMMAND.test(reply);
+
 /** The first word of an error in capitals, or what is logged for any other unexpected reply. */
 export function reasonIn(reply: Reply | undefined): string {
   const [, word = 'reply-refused'] = /^-([A-Z]+)/.exec(isError(reply) ? reply : '') ?? [];

@@ -27,9 +27,11 @@ export const EVENTS = {
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
   'replay store lost': 'warn',
+  'revocation store lost': 'warn',
   'decision lost': 'warn',
   'signing keys loaded': 'info',
   'replay store ready': 'info',
+  'revocation store ready': 'info',
   'decision ready': 'info',
   'requests refused': 'info',
   request: 'info',
@@ -100,7 +102,7 @@ export type LogEvent = keyof typeof EVENTS;
 export type Log = (event: LogEvent, fields: Fields, error?: unknown) => void;
 
 /** Events that are counted; options/metrics has the metric of each. */
-export type CountedEvent = 'refusal' | 'token' | 'proof' | 'key fetch' | 'decision';
+export type CountedEvent = 'refusal' | 'token' | 'revocation check' | 'proof' | 'key fetch' | 'decision';
 
 /** Counts one event. `word` comes from a closed list, `issuer` from the options. */
 export type Count = (event: CountedEvent, word: string, issuer?: string) => void;

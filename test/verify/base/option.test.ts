@@ -11,6 +11,7 @@ import { jsonLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { throughProxy } from '../../../src/proxy.ts';
 import { redisReplayStore } from '../../../src/redis.ts';
+import { createRevocations } from '../../../src/revocations.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 
 const SERVICE_NAMES = Object.keys(OF_SERVICE);
@@ -85,6 +86,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     'https://a b.test',
   ].map((url) => [url, 'must be a URL that begins with https://, without "?", "#", a quote or a backslash']),
   log: [[{ level: 'info' }, 'must be a part that jsonLog() makes']],
+  revocations: [['redis://store.test', 'must be a part that createRevocations({ store }) makes']],
   metadata: [['https://api.test', 'must be a part that resourceMetadata({ url }) makes']],
   cors: [[{ origins: [] }, 'must be a part that cors({ origins }) makes']],
   metrics: [[true, 'must be a part that createMetrics() makes']],
@@ -313,6 +315,23 @@ for (const [what, make, problem] of [
     'throughProxy: must be http://[user[:password]@]host',
   ],
   ['a proxy', () => throughProxy(undefined as never), 'throughProxy: must be text'],
+  ['revocations', () => createRevocations({} as never), 'revocations: store: is missing; set the URL'],
+  ['revocations', () => createRevocations({ store: 'store.test' }), 'revocations: store: must be redis://'],
+  [
+    'revocations',
+    () => createRevocations({ store: 'redis://store.test', domain: 'https://idp.test' }),
+    'revocations: domain: has a scheme; remove "https://" and keep the host name',
+  ],
+  [
+    'revocations',
+    () => createRevocations({ store: 'redis://store.test', issuers: { partner: { domain: 'idp.test' } } }),
+    'revocations: domain: is required to know the issuer',
+  ],
+  [
+    'revocations',
+    () => createRevocations({ store: 'redis://store.test', domain: 'idp.test', issuers: { partner: {} } }),
+    'revocations: issuers.partner: domain: the issuer base URL is required',
+  ],
   ['a replay store', () => redisReplayStore('store.test'), 'redisReplayStore: must be redis://'],
 ] as const) {
   test(`refuses a wrong option where ${what} is made: ${problem} [§11]`, () => {

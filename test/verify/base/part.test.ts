@@ -11,6 +11,7 @@ import { createMetrics } from '../../../src/metrics.ts';
 import { throughProxy } from '../../../src/proxy.ts';
 import { redisReplayStore } from '../../../src/redis.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
+import { createRevocations } from '../../../src/revocations.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 
 const { options: TEST } = createTestIssuer();
@@ -22,6 +23,7 @@ const PARTS = {
   connect: () => throughProxy('http://user:secret-word@127.0.0.1:1'),
   clientCertificates: () =>
     clientCertificates({ source: 'pem', field: 'Secret-Word', proxies: ['192.0.2.44'] }),
+  revocations: () => createRevocations({ store: 'redis://user:secret-word@127.0.0.1:1' }),
   metadata: () => resourceMetadata({ url: 'https://api.test/secret-word' }),
   cors: () => cors({ origins: ['https://secret-word.test'] }),
   metrics: () => createMetrics({ port: 4_444, host: 'secret-word' }),

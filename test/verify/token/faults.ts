@@ -6,7 +6,8 @@ import type { TokenOptions } from '../../../src/verify/token/claims.ts';
 import { rawJws } from '../../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
 
-type TokenReason = keyof typeof REFUSALS.invalid_token;
+/** Whether a token is revoked, the store says: it has tests of its own (options/redis/). */
+export type TokenReason = Exclude<keyof typeof REFUSALS.invalid_token, 'revoked'>;
 
 /** A token before it is signed, and how it is presented. */
 export interface Draft {

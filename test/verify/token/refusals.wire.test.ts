@@ -7,10 +7,8 @@ import type { Provider } from '../../idp/provider.ts';
 import { signJws } from '../../idp/tokens.ts';
 import { TestClock } from '../../support/clock.ts';
 import { startService, type TestService } from '../../support/service.ts';
-import { draft, FAULTS, seal, type Draft } from './faults.ts';
+import { draft, FAULTS, seal, type Draft, type TokenReason } from './faults.ts';
 import { AUDIENCE, CAPACITIES, DOMAIN, keySetOf, NOW } from './issuer.ts';
-
-type TokenReason = keyof typeof REFUSALS.invalid_token;
 
 const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
 

@@ -5,11 +5,11 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { createKeySet } from '../../../src/verify/keys/key-set.ts';
-import { Refused, REFUSALS } from '../../../src/verify/base/refusal.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
 import type { MaybePromise } from '../../../src/verify/base/clock.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
 import { atOnce, TestClock } from '../../support/clock.ts';
-import { draft, FAULTS, seal, type Fault } from './faults.ts';
+import { draft, FAULTS, seal, type Fault, type TokenReason } from './faults.ts';
 import {
   CAPACITIES,
   CLAIMS,
@@ -28,7 +28,6 @@ import {
   type TimedVerifier,
 } from './issuer.ts';
 
-type TokenReason = keyof typeof REFUSALS.invalid_token;
 
 const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));

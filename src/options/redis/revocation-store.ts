@@ -1,0 +1,139 @@
+// The revocation store: what Redis or Valkey says of entries, and their writing. Trusts the server. Promises:
+// only a whole reply within a second says that there is no entry.
+import type { Clock } from '../../verify/base/clock.ts';
+import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
+import { createClient, type Client } from './client.ts';
+import { PROBE_KEY } from './entries.ts';
+import { GREETING_MILLIS } from './link.ts';
+import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
+
+const READY = 'revocation store ready';
+const LOST = 'revocation store lost';
+
+export class RevocationStore {
+  readonly #client: Client;
+  readonly #clock: Clock;
+  readonly #logs = new Set<Log>();
+  /** What writers try when a connection is ready. */
+  readonly #waiting = new Set<() => void>();
+  #last: readonly [event: LogEvent, fields: Fields] | undefined;
+  #isClosed = false;
+  #tellOutcome = () => {};
+  /** Resolves once the store is known to respond, or not to. */
+  readonly firstOutcome = new Promise<void>((resolve) => {
+    this.#tellOutcome = resolve;
+  });
+
+  constructor(url: string, clock: Clock) {
+    this.#clock = clock;
+    this.#client = createClient(url, clock, {
+      onReady: () => {
+        for (const attempt of this.#waiting) attempt();
+        if (this.#client.isUp()) void this.ask([PROBE_KEY]);
+      },
+      onLost: (reason) => this.#tell(LOST, { reason: printable(reason) }),
+    });
+  }
+
+  get kind() {
+    return this.#client.kind;
+  }
+
+  get isUp() {
+    return this.#last?.[0] === READY;
+  }
+
+  /** Logs the state and its changes. Returns a function that ends it. */
+  watch(log: Log): () => void {
+    this.#logs.add(log);
+    if (this.#last !== undefined) log(...this.#last);
+    return () => void this.#logs.delete(log);
+  }
+
+  /** What is under each key, `null` for nothing; `undefined` if the store does not say. */
+  ask(keys: readonly string[]): Promise<readonly Reply[] | undefined> {
+    return new Promise((resolve) => {
+      const [first = ''] = keys;
+      const isSent = this.#client.send(first, ['MGET', ...keys], (reply) => {
+        const values = valuesIn(reply, keys.length);
+        resolve(values);
+        if (reply !== undefined) this.#tellOf(reply, values !== undefined);
+
+        // An error concerns this question alone: the connection goes on.
+        return values !== undefined || isError(reply);
+      });
+      if (!isSent) resolve(undefined);
+    });
+  }
+
+  /** Rejects unless the store confirms it: within two seconds for a connection, and one for the reply. */
+  async write(key: string, words: readonly string[]): Promise<void> {
+    // Neither sockets nor timers of the store keep the process alive.
+    const awake = setInterval(() => {}, 1_000);
+    const reply = await this.#sendSoon(key, words);
+    clearInterval(awake);
+    if (!isConfirmation(reply)) throw new Error('revocation store unavailable');
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#client.close();
+    for (const attempt of this.#waiting) attempt();
+  }
+
+  /** At once, or when a connection is ready. */
+  #sendSoon(key: string, words: readonly string[]): Promise<Reply | undefined> {
+    return new Promise((resolve) => {
+      const stopWaiting = () => {
+        cancel();
+        this.#waiting.delete(attempt);
+      };
+
+      const giveUp = () => {
+        stopWaiting();
+        resolve(undefined);
+      };
+
+      const attempt = () => {
+        const isSent = this.#client.send(key, words, (reply) => {
+          resolve(reply);
+          return isConfirmation(reply) || mayGoOnAfter(reply);
+        });
+        if (isSent) stopWaiting();
+        if (this.#isClosed) giveUp();
+      };
+
+      const cancel = this.#clock.after(GREETING_MILLIS, giveUp);
+      this.#waiting.add(attempt);
+      attempt();
+    });
+  }
+
+  #tellOf(reply: Reply, isWhole: boolean) {
+    if (!isWhole) return this.#tell(LOST, { reason: printable(reasonIn(reply)) });
+    if (this.#client.isUp()) this.#tell(READY, {});
+  }
+
+  #tell(event: LogEvent, fields: Fields) {
+    if (event === this.#last?.[0]) return;
+
+    this.#last = [event, fields];
+    for (const log of this.#logs) log(event, fields);
+    this.#tellOutcome();
+  }
+}
+
+/** The values of so many keys, if the reply to `MGET` is whole. */
+function valuesIn(reply: Reply | undefined, count: number): readonly Reply[] | undefined {
+  if (!Array.isArray(reply) || reply.length !== count) return undefined;
+  return reply.every(isValue) ? reply : undefined;
+}
+
+function isValue(reply: Reply) {
+  return reply === null || (typeof reply === 'string' && reply.startsWith('$'));
+}
+
+const CONFIRMATIONS: readonly unknown[] = ['+OK', ':0', ':1'];
+
+/** Of `SET`, or of `DEL`. */
+const isConfirmation = (reply: Reply | undefined) => CONFIRMATIONS.includes(reply);

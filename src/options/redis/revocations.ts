@@ -1,0 +1,165 @@
+// Tokens that count no longer before they expire. Promises: a token that the store names is refused on every
+// replica from its next request on, and no token passes without the store's whole reply. Does not end
+// responses under way. Loads no gate.
+import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';
+import type { Count } from '../../verify/base/events.ts';
+import { readOptions, throwProblem, type Given, type RulesOf } from '../../verify/base/option.ts';
+import { Part } from '../../verify/base/part.ts';
+import { refuse, Refused, unavailable } from '../../verify/base/refusal.ts';
+import {
+  issuerAt,
+  ISSUER_RULES,
+  REQUIRED,
+  VERIFY_RULES,
+  type IssuerOptions,
+  type VerifyOptions,
+} from '../../verify/options.ts';
+import { verifiedOf, type VerifiedToken } from '../../verify/token/verify.ts';
+import type { Revocations, RevocationsPart } from '../../gate/options.ts';
+import { entriesFor, isRefusedBy, type Entry } from './entries.ts';
+import {
+  KnownIssuers,
+  NO_DOMAIN,
+  readRestoration,
+  readRevocation,
+  type Restoration,
+  type Revocation,
+} from './revocation.ts';
+import { RevocationStore } from './revocation-store.ts';
+import { storeUrl } from './target.ts';
+
+interface Naming extends Pick<VerifyOptions, 'domain' | 'issuer'> {
+  readonly issuers: Readonly<Record<string, Partial<IssuerOptions>>>;
+}
+
+/** The issuers are those of the first gate or service that takes the part, unless these options name them. */
+export interface RevocationsOptions extends Given<Naming> {
+  /** `redis://[[user]:password@]host[:port][/database]`, or `rediss://`. */
+  readonly store: string;
+}
+
+const RULES: RulesOf<RevocationsOptions> = {
+  store: storeUrl,
+  domain: ISSUER_RULES.domain,
+  issuer: ISSUER_RULES.issuer,
+  issuers: VERIFY_RULES.issuers,
+};
+
+const NO_STORE = 'is missing; set the URL of the store, such as rediss://store.example.com';
+
+/** Made by `createRevocations`. */
+export interface RevocationsWithWriters extends RevocationsPart {
+  /**
+   * Resolves when the store has confirmed it. Rejects with a `TypeError` for anything that is wrong, and with
+   * an `Error` if the store is unavailable.
+   */
+  readonly revoke: (what: Revocation) => Promise<void>;
+  /** Takes back what was revoked in the same words. */
+  readonly restore: (what: Restoration) => Promise<void>;
+  /** From then on, requests with a token are refused with 503. */
+  readonly close: () => void;
+}
+
+/**
+ * Refuses revoked tokens: for the option `revocations` of any number of gates and services, and to revoke
+ * tokens. Throws a `TypeError` for an option that is wrong.
+ *
+ * @example const revocations = createRevocations({ store: 'rediss://store.example.com' });
+ */
+export function createRevocations(options: RevocationsOptions): RevocationsWithWriters {
+  const { store, ...naming } = readOptions<RevocationsOptions>(
+    options,
+    RULES,
+    {},
+    { store: NO_STORE },
+    'revocations',
+  );
+  return makeRevocations(store, issuersIn(naming), systemClock);
+}
+
+function issuersIn({ domain, issuer, issuers }: Given<Naming>): readonly string[] | undefined {
+  const first = issuer ?? (domain && issuerAt(domain));
+  if (first === undefined && issuers === undefined) return undefined;
+  if (first === undefined) return throwProblem('revocations: domain', NO_DOMAIN);
+
+  const others = Object.entries(issuers ?? {}).map(([name, given]) => {
+    const owner = `revocations: issuers.${name}`;
+    const read = readOptions<IssuerOptions>(given, ISSUER_RULES, {}, { domain: REQUIRED.domain }, owner);
+    return read.issuer ?? issuerAt(read.domain);
+  });
+  return [first, ...others];
+}
+
+export function makeRevocations(
+  url: string,
+  given: readonly string[] | undefined,
+  clock: Clock,
+): RevocationsWithWriters {
+  const store = new RevocationStore(url, clock);
+  const issuers = new KnownIssuers(given);
+
+  const content: Revocations = {
+    kind: store.kind,
+    isUp: () => store.isUp,
+    firstOutcome: () => store.firstOutcome,
+
+    join(served, { clock: ofServer, log, count }) {
+      issuers.mustHave(served);
+      const check = createCheck(store, ofServer, count);
+      return {
+        protect: (verifyToken) => (token) =>
+          andThen(verifyToken(token), (verified) =>
+            verified instanceof Refused ? verified : check(verified),
+          ),
+        leave: store.watch(log),
+      };
+    },
+  };
+
+  async function revoke(what: Revocation) {
+    const { key, seconds, keepSeconds } = readRevocation(what, issuers, clock.now());
+    await store.write(key, ['SET', key, String(seconds), 'EX', String(keepSeconds)]);
+  }
+
+  async function restore(what: Restoration) {
+    const key = readRestoration(what, issuers);
+    await store.write(key, ['DEL', key]);
+  }
+
+  const part: RevocationsPart = Part.make('revocations', content, true);
+  return Object.assign(part, { revoke, restore, close: () => store.close() });
+}
+
+const REFUSED = { revoked: refuse('revoked'), unavailable: unavailable('revocation-store-unavailable') };
+
+/** Asks the store about each token, also about one that is cached. */
+function createCheck(store: RevocationStore, clock: Clock, count: Count | undefined) {
+  const known = new WeakMap<VerifiedToken, readonly Entry[]>();
+
+  function entriesOf(token: VerifiedToken) {
+    const { claims, issuer } = verifiedOf(token);
+    const entries = known.get(token) ?? entriesFor(claims, String(claims.iss ?? issuer.issuer));
+    known.set(token, entries);
+    return entries;
+  }
+
+  async function resultFor(token: VerifiedToken) {
+    const entries = entriesOf(token);
+    const replies = await store.ask(entries.map(({ key }) => key));
+    if (replies === undefined) return 'unavailable';
+
+    const { claims, issuer } = verifiedOf(token);
+    const latestSeconds = clock.now() / 1000 + issuer.clockToleranceSeconds;
+    const isRevoked = entries.some(({ kind }, index) => {
+      const reply = replies[index];
+      return typeof reply === 'string' && isRefusedBy(kind, reply, claims.iat, latestSeconds);
+    });
+    return isRevoked ? 'revoked' : 'clear';
+  }
+
+  return async function check(token: VerifiedToken) {
+    const result = await resultFor(token);
+    count?.('revocation check', result);
+    return result === 'clear' ? token : REFUSED[result].with(verifiedOf(token).found);
+  };
+}

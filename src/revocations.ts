@@ -1,0 +1,7 @@
+// The entry point `gatehouse-http/revocations`: tokens that count no longer before they expire.
+export type { Restoration, Revocation } from './options/redis/revocation.ts';
+export {
+  createRevocations,
+  type RevocationsOptions,
+  type RevocationsWithWriters,
+} from './options/redis/revocations.ts';

@@ -1,0 +1,414 @@
+/* Revoked tokens over a store that does what a test says: which entries are asked for, which tokens they
+   refuse, and that no fault of the store lets a token pass. */
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { makeRevocations } from '../../../src/options/redis/revocations.ts';
+import { createGate } from '../../../src/gate.ts';
+import { createTestIssuer } from '../../../src/testing.ts';
+import { TestClock } from '../../support/clock.ts';
+import { deliver, startFakeStore, type Say } from '../fake-store.ts';
+import { issue, ISSUER, NOW } from '../../verify/token/issuer.ts';
+import { except, keyFor, openStand, startStand, storeWith } from './revocations-fixture.ts';
+
+/** `AUTH`, `PING`, and the question that shows whether the store responds. */
+const GREETING = 3;
+const RETRY_MILLIS = 2_000;
+
+const FULL = { jti: 'token 1', sid: 'session 1', sub: 'user 1', client_id: 'app 1', iat: NOW - 10 };
+
+const seconds = (value: number) => String(value);
+
+describe('the question', () => {
+  test('names the entries of every kind whose claim is text, under the documented keys', async (t) => {
+    const { store, verdict } = await startStand(t);
+    assert.equal(await verdict(issue(FULL)), 'accepted');
+    const keys = [
+      keyFor('jti', 'token 1'),
+      keyFor('sid', 'session 1'),
+      keyFor('sub', 'user 1'),
+      keyFor('client', 'app 1'),
+    ];
+    assert.deepEqual(store.commands.at(-1), ['MGET', ...keys]);
+  });
+
+  for (const [what, claims, kinds] of [
+    ['no claim but sub', {}, [['sub', 'auth0|user']]],
+    [
+      'azp alone',
+      { azp: 'app 2' },
+      [
+        ['sub', 'auth0|user'],
+        ['client', 'app 2'],
+      ],
+    ],
+    [
+      'an empty client_id beside azp',
+      { client_id: '', azp: 'app 2' },
+      [
+        ['sub', 'auth0|user'],
+        ['client', 'app 2'],
+      ],
+    ],
+    ['claims of other types', { jti: 7, sid: '', client_id: ['app'], azp: null }, [['sub', 'auth0|user']]],
+    [
+      'claims in a namespace',
+      { 'https://api.test/jti': 'x', 'https://api.test/sid': 'y' },
+      [['sub', 'auth0|user']],
+    ],
+  ] as const) {
+    test(`asks only for what a token has, with ${what}`, async (t) => {
+      const { store, verdict } = await startStand(t, { rules: { claimNamespace: 'https://api.test/' } });
+      assert.equal(await verdict(issue(claims)), 'accepted');
+      assert.deepEqual(store.commands.at(-1), ['MGET', ...kinds.map(([kind, value]) => keyFor(kind, value))]);
+    });
+  }
+
+  test('is asked again for a token in the cache, and counts from the next request', async (t) => {
+    const { entries, verdict } = await startStand(t);
+    const token = issue(FULL);
+    for (let sight = 1; sight <= 3; sight += 1) assert.equal(await verdict(token), 'accepted');
+    entries.set(keyFor('jti', 'token 1'), '');
+    assert.equal(await verdict(token), 'revoked');
+    entries.clear();
+    assert.equal(await verdict(token), 'accepted');
+  });
+
+  for (const [what, token, reason] of [
+    ['forged', `${issue(FULL).slice(0, -4)}AAAA`, 'signature-mismatch'],
+    ['expired', issue({ ...FULL, exp: NOW }), 'expired'],
+    ['for another audience', issue({ ...FULL, aud: 'other' }), 'audience-mismatch'],
+  ] as const) {
+    test(`is not asked for a token that is ${what} [J8]`, async (t) => {
+      const { store, verdict } = await startStand(t);
+      assert.equal(await verdict(token), reason);
+      assert.equal(store.commands.length, GREETING);
+    });
+  }
+
+  test('is not asked for a token in the cache that has expired', async (t) => {
+    const { store, clock, verdict } = await startStand(t);
+    const token = issue(FULL);
+    assert.deepEqual([await verdict(token), await verdict(token)], ['accepted', 'accepted']);
+    clock.advance(61_000);
+    const asked = store.commands.length;
+    assert.equal(await verdict(token), 'expired');
+    assert.equal(store.commands.length, asked);
+  });
+
+  test('sends the questions of one turn in one write', async (t) => {
+    const { store, verdict } = await startStand(t);
+    const token = issue(FULL);
+    await verdict(token);
+    const before = store.pieces.length;
+    const verdicts = Array.from({ length: 50 }, () => verdict(token));
+    assert.deepEqual(new Set(await Promise.all(verdicts)), new Set(['accepted']));
+    assert.equal(store.pieces.length, before + 1);
+  });
+});
+
+describe('an entry', () => {
+  for (const kind of ['jti', 'sid'] as const) {
+    for (const content of ['', '1', 'x', seconds(NOW - 100), '9'.repeat(40), '\r\n']) {
+      test(`of ${kind} refuses its token, whatever it holds: ${JSON.stringify(content)}`, async (t) => {
+        const { entries, verdict } = await startStand(t);
+        entries.set(keyFor(kind, FULL[kind]), content);
+        assert.equal(await verdict(issue(FULL)), 'revoked');
+        assert.equal(await verdict(issue({ ...FULL, [kind]: 'other' })), 'accepted');
+      });
+    }
+  }
+
+  for (const [what, iat, content, verdictOfToken] of [
+    ['a token that was issued before', NOW - 10, seconds(NOW - 5), 'revoked'],
+    ['a token of the same second', NOW - 10, seconds(NOW - 10), 'revoked'],
+    ['a token that was issued later', NOW - 10, seconds(NOW - 11), 'accepted'],
+    ['a token of a later part of the second', NOW - 9.5, seconds(NOW - 10), 'accepted'],
+    ['a token without iat', undefined, seconds(0), 'revoked'],
+    ['a token from a minute ahead', NOW + 60, seconds(NOW - 10), 'accepted'],
+    ['a token from more than a minute ahead', NOW + 60.5, seconds(NOW - 10), 'revoked'],
+    ['a token under an entry that is no number', NOW - 10, 'x', 'revoked'],
+    ['a token under an empty entry', NOW - 10, '', 'revoked'],
+    ['a token under a negative entry', NOW - 10, '-1', 'revoked'],
+    ['a token under an entry with a fraction', NOW - 10, '1.5', 'revoked'],
+    ['a token under an entry with a blank', NOW - 10, '1 ', 'revoked'],
+    ['a token under an entry of 15 digits', NOW - 10, '000000000000001', 'accepted'],
+    ['a token under an entry of 16 digits', NOW - 10, '0000000000000001', 'revoked'],
+  ] as const) {
+    for (const [kind, value] of [
+      ['sub', 'user 1'],
+      ['client', 'app 1'],
+    ] as const) {
+      test(`of ${kind} says ${verdictOfToken} of ${what} [J20]`, async (t) => {
+        const { entries, verdict } = await startStand(t);
+        entries.set(keyFor(kind, value), content);
+        assert.equal(await verdict(issue({ ...FULL, iat })), verdictOfToken);
+      });
+    }
+  }
+
+  test('adds the clock tolerance to the minute in which tokens may be ahead', async (t) => {
+    const { entries, verdict } = await startStand(t, { rules: { clockToleranceSeconds: 30 } });
+    entries.set(keyFor('sub', 'user 1'), seconds(NOW - 10));
+    assert.equal(await verdict(issue({ ...FULL, iat: NOW + 90 })), 'accepted');
+    assert.equal(await verdict(issue({ ...FULL, iat: NOW + 91 })), 'revoked');
+  });
+
+  test('of another issuer, or of another kind, refuses nothing', async (t) => {
+    const { entries, verdict } = await startStand(t);
+    entries.set(keyFor('sub', 'user 1', 'https://other.test/'), seconds(NOW));
+    for (const kind of ['jti', 'sid', 'client']) entries.set(keyFor(kind, 'user 1'), seconds(NOW));
+    assert.equal(await verdict(issue(FULL)), 'accepted');
+  });
+});
+
+describe('a store that does not tell', () => {
+  const UNAVAILABLE = 'revocation-store-unavailable';
+
+  const faults: readonly (readonly [what: string, reply: Say | string, reason: string, ends: boolean])[] = [
+    ['may not read', '-NOPERM x\r\n', 'NOPERM', false],
+    ['has no memory', '-OOM x\r\n', 'OOM', false],
+    ['is loading', '-LOADING x\r\n', 'LOADING', false],
+    ['has no master', '-MASTERDOWN x\r\n', 'MASTERDOWN', false],
+    ['is part of a cluster', '-CROSSSLOT x\r\n', 'CROSSSLOT', false],
+    ['is part of a cluster, and has not this slot', '-MOVED 1 127.0.0.1:1\r\n', 'MOVED', false],
+    ['replies a status', '+OK\r\n', 'reply-refused', true],
+    ['replies a null', '$-1\r\n', 'reply-refused', true],
+    ['replies a string', '$1\r\n1\r\n', 'reply-refused', true],
+    ['replies an empty list', '*0\r\n', 'reply-refused', true],
+    ['replies too short a list', '*3\r\n$-1\r\n$-1\r\n$-1\r\n', 'reply-refused', true],
+    ['replies too long a list', `*5\r\n${'$-1\r\n'.repeat(5)}`, 'reply-refused', true],
+    ['replies a list of numbers', `*4\r\n${':0\r\n'.repeat(4)}`, 'reply-refused', true],
+    ['replies a list with an error', '*4\r\n$-1\r\n$-1\r\n$-1\r\n-ERR x\r\n', 'reply-refused', true],
+    ['replies a list of lists', '*1\r\n*4\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n', 'reply-refused', true],
+    ['replies no RESP2', '%1\r\n', 'reply-refused', true],
+    ['ends the connection', (_, socket) => void socket.destroy(), 'closed', true],
+    [
+      'ends the connection after half a reply',
+      (_, socket) => void socket.end('*4\r\n$-1\r\n$-1\r\n'),
+      'closed',
+      true,
+    ],
+  ];
+
+  for (const [what, reply, reason, ends] of faults) {
+    test(`lets no token pass when it ${what}, and lets tokens pass again afterwards [J7]`, async (t) => {
+      const { store, clock, verdict, logged, logs, counts, isUp } = await startStand(t);
+      const good = store.say;
+      store.say = except('MGET', reply);
+      const token = issue(FULL);
+      assert.equal(await verdict(token), UNAVAILABLE);
+      const line = await logged('revocation store lost');
+      assert.deepEqual([line.level, line.reason, isUp()], ['warn', reason, false]);
+      if (ends) assert.equal(await verdict(token), UNAVAILABLE);
+
+      store.say = good;
+      if (ends) {
+        clock.advance(RETRY_MILLIS);
+        await logged('revocation store ready', 2);
+      }
+      assert.equal(await verdict(token), 'accepted');
+      assert.equal(isUp(), true);
+      assert.equal(store.sockets.length, ends ? 2 : 1);
+      assert.equal(counts.filter((one) => one === 'revocation check clear').length, 1);
+      assert.deepEqual(
+        logs.map(({ message }) => message),
+        ['revocation store ready', 'revocation store lost', 'revocation store ready'],
+      );
+      assert.doesNotMatch(JSON.stringify(logs), /secret|redis:|user 1/);
+    });
+  }
+
+  test('keeps a token waiting for at most a second, and later ones not at all [J7]', async (t) => {
+    const { store, clock, verdict, logged } = await startStand(t);
+    store.say = except('MGET', () => undefined);
+    const verdicts = [verdict(issue(FULL)), verdict(issue(FULL))];
+    await store.received(GREETING + 2);
+    clock.advance(600);
+    await deliver(store, '*4\r\n$-1\r\n$-1\r\n$-1\r\n');
+    clock.advance(400);
+    assert.deepEqual(await Promise.all(verdicts), [UNAVAILABLE, UNAVAILABLE]);
+    assert.equal((await logged('revocation store lost')).reason, 'timeout');
+    assert.equal(await verdict(issue(FULL)), UNAVAILABLE);
+    assert.equal(store.commands.length, GREETING + 2);
+  });
+
+  test('lets no token pass before it has been heard of [J7]', async (t) => {
+    const { store, verdict, logs } = await openStand(t, { say: () => undefined });
+    await store.received(1);
+    assert.equal(await verdict(issue(FULL)), UNAVAILABLE);
+    assert.deepEqual(logs, []);
+  });
+
+  test('lets no token pass after the revocations are closed', async (t) => {
+    const { store, revocations, verdict } = await startStand(t);
+    revocations.close();
+    assert.equal(await verdict(issue(FULL)), UNAVAILABLE);
+    assert.equal(store.commands.length, GREETING);
+  });
+
+  test('is logged as lost when its user may greet and not read, and as ready once it may', async (t) => {
+    const say = except('MGET', '-NOPERM x\r\n');
+    const { store, logged, verdict, isUp } = await openStand(t, { say });
+    assert.equal((await logged('revocation store lost')).reason, 'NOPERM');
+    assert.equal(await verdict(issue(FULL)), UNAVAILABLE);
+    assert.equal(isUp(), false);
+    store.say = storeWith(new Map());
+    assert.equal(await verdict(issue(FULL)), 'accepted');
+    await logged('revocation store ready');
+  });
+});
+
+describe('writers', () => {
+  for (const [what, revocation, kind, value, content, keep] of [
+    ['a token', { tokenId: 't' }, 'jti', 't', NOW, 86_400],
+    ['a session', { session: 's', keepSeconds: 60 }, 'sid', 's', NOW, 60],
+    ['a subject', { subject: 'u é' }, 'sub', 'u é', NOW, 86_400],
+    ['a client', { client: 'c', keepSeconds: 31_536_000 }, 'client', 'c', NOW, 31_536_000],
+    ['a subject before a time', { subject: 'u', before: new Date(1_500) }, 'sub', 'u', 2, 86_400],
+    ['a client before 1970', { client: 'c', before: new Date(0) }, 'client', 'c', 0, 86_400],
+  ] as const) {
+    test(`revoke ${what}, and restore it`, async (t) => {
+      const { store, revocations, entries } = await startStand(t);
+      await revocations.revoke(revocation);
+      const key = keyFor(kind, value);
+      assert.deepEqual(store.commands.at(-1), ['SET', key, String(content), 'EX', String(keep)]);
+      const { before: _, keepSeconds: __, ...same } = { before: 0, keepSeconds: 0, ...revocation };
+      await revocations.restore(same);
+      assert.deepEqual(store.commands.at(-1), ['DEL', key]);
+      assert.equal(entries.size, 0);
+      await revocations.restore(same);
+    });
+  }
+
+  const wrong: readonly (readonly [what: unknown, problem: RegExp])[] = [
+    [undefined, /^revoke: must be an object/],
+    ['t', /^revoke: must be an object/],
+    [{}, /^revoke: must have exactly one of tokenId, session, subject and client$/],
+    [{ tokenId: 't', session: 's' }, /^revoke: must have exactly one of/],
+    [{ tokenId: undefined }, /^revoke: must have exactly one of/],
+    [{ tokenId: '' }, /^revoke: tokenId: is empty/],
+    [{ subject: 7 }, /^revoke: subject: must be text$/],
+    [{ subject: 'u', client: null }, /^revoke: client: must be text$/],
+    [{ jti: 't' }, /^revoke: jti: is no option/],
+    [{ subject: 'u', issuer: 'https://other.test/' }, /^revoke: issuer: must be the issuer/],
+    [{ subject: 'u', before: NOW }, /^revoke: before: must be a Date/],
+    [{ subject: 'u', before: new Date(NaN) }, /^revoke: before: must be a Date/],
+    [{ subject: 'u', before: new Date(-1) }, /^revoke: before: must be a Date/],
+    [{ tokenId: 't', before: new Date(0) }, /^revoke: before: is for a subject or a client alone/],
+    [{ session: 's', before: new Date(0) }, /^revoke: before: is for a subject or a client alone/],
+    [{ subject: 'u', keepSeconds: 59 }, /^revoke: keepSeconds: must be a whole number from 60 to 31536000$/],
+    [{ subject: 'u', keepSeconds: 31_536_001 }, /^revoke: keepSeconds: must be a whole number/],
+    [{ subject: 'u', keepSeconds: '60' }, /^revoke: keepSeconds: must be a whole number/],
+  ];
+
+  for (const [what, problem] of wrong) {
+    test(`reject ${JSON.stringify(what)} with a TypeError, and write nothing`, async (t) => {
+      const { store, revocations } = await startStand(t);
+      await assert.rejects(revocations.revoke(what as never), { name: 'TypeError', message: problem });
+      assert.equal(store.commands.length, GREETING);
+    });
+  }
+
+  for (const what of [
+    { subject: 'u', before: new Date(0) },
+    { subject: 'u', keepSeconds: 60 },
+  ]) {
+    test(`reject ${JSON.stringify(what)} to restore, which takes kind and issuer alone`, async (t) => {
+      const { revocations } = await startStand(t);
+      await assert.rejects(revocations.restore(what as never), {
+        name: 'TypeError',
+        message: /is no option/,
+      });
+    });
+  }
+
+  const UNAVAILABLE = { name: 'Error', message: 'revocation store unavailable' };
+
+  for (const reply of ['-NOPERM x', '-OOM x', '-READONLY x', '+QUEUED', '$-1', ':2']) {
+    test(`reject when the store replies ${reply}`, async (t) => {
+      const { store, revocations } = await startStand(t);
+      store.say = except('SET', `${reply}\r\n`);
+      await assert.rejects(revocations.revoke({ tokenId: 't' }), UNAVAILABLE);
+    });
+  }
+
+  test('reject a second after a write that the store does not confirm', async (t) => {
+    const { store, clock, revocations } = await startStand(t);
+    store.say = except('SET', () => undefined);
+    const written = assert.rejects(revocations.revoke({ tokenId: 't' }), UNAVAILABLE);
+    await store.received(GREETING + 1);
+    clock.advance(1_000);
+    await written;
+  });
+
+  test('wait for a connection for two seconds', async (t) => {
+    const { store, clock, revocations, logged } = await openStand(t, {
+      say: (_, socket) => void socket.destroy(),
+    });
+    await logged('revocation store lost');
+    const rejected = assert.rejects(revocations.revoke({ tokenId: 'early' }), UNAVAILABLE);
+    clock.advance(2_000);
+    await rejected;
+
+    const written = revocations.revoke({ tokenId: 'late' });
+    const entries = new Map<string, string>();
+    store.say = storeWith(entries);
+    while (entries.size === 0) {
+      clock.advance(100);
+      await new Promise(setImmediate);
+    }
+    await written;
+    assert.deepEqual([...entries.keys()], [keyFor('jti', 'late')]);
+  });
+
+  test('reject at once after they are closed', async (t) => {
+    const { revocations } = await startStand(t);
+    revocations.close();
+    await assert.rejects(revocations.revoke({ tokenId: 't' }), UNAVAILABLE);
+  });
+
+  test('need to know the issuer: by an option, or from the first gate', async (t) => {
+    const store = await startFakeStore(t, storeWith(new Map()));
+    const alone = makeRevocations(`redis://127.0.0.1:${store.port}`, undefined, new TestClock());
+    t.after(alone.close);
+    const unknown = { name: 'TypeError', message: /^revoke: domain: is required to know the issuer/ };
+    await assert.rejects(alone.revoke({ subject: 'u' }), unknown);
+    const { options } = createTestIssuer();
+    createGate({ ...options, revocations: alone }).close();
+    await alone.revoke({ subject: 'u' });
+    const written = store.commands.find(([command]) => command === 'SET');
+    assert.equal(written?.[1], keyFor('sub', 'u', `https://${options.domain}/`));
+  });
+
+  test('name an issuer of several, or the tenant of a template', async (t) => {
+    const template = 'https://login.test/{tenant}/v2.0';
+    const { store, revocations } = await startStand(t, { issuers: [template, ISSUER] });
+    const tenant = 'https://login.test/a-1/v2.0';
+    for (const issuer of [ISSUER, tenant]) {
+      await revocations.revoke({ subject: 'u', issuer });
+      assert.equal(store.commands.at(-1)?.[1], keyFor('sub', 'u', issuer));
+    }
+    for (const issuer of [
+      undefined,
+      template,
+      'https://login.test/a/b/v2.0',
+      'https://login.test//v2.0',
+      'https://login.test/v2.0',
+      `${tenant}/`,
+      'https://login.test/.a/v2.0',
+    ]) {
+      const rejection = { name: 'TypeError', message: /^revoke: issuer: must be the issuer/ };
+      await assert.rejects(revocations.revoke({ subject: 'u', issuer }), rejection);
+    }
+  });
+
+  test('lack no issuer of a gate that takes them', (t) => {
+    const { options } = createTestIssuer();
+    const revocations = makeRevocations('redis://127.0.0.1:1', ['https://other.test/'], new TestClock());
+    t.after(revocations.close);
+    assert.throws(() => createGate({ ...options, revocations }), {
+      name: 'TypeError',
+      message: 'revocations: lack an issuer; name every one where they are made',
+    });
+  });
+});
