@@ -57,6 +57,12 @@ const NAMES = [
   'upstream',
 ];
 
+/** Of the guards, and of the description of routes. */
+const FURTHER_NAMES = {
+  decisions: ['actor', 'actorOf', 'claims', 'decision', 'notDelegated'],
+  openapi: ['openApi'],
+};
+
 const TESTING_NAMES = [
   'RouteMatrixError',
   'assertRouteMatrix',
@@ -162,6 +168,13 @@ test('import and require get the same names from one copy', () => {
     console.log(JSON.stringify([names(imported), names(required), imported.get === required.get]));`;
   const [imported, required, isOne] = JSON.parse(node('--input-type=module', '--eval', program));
   assert.deepEqual([imported, required, isOne], [NAMES, NAMES, true]);
+});
+
+test('the entry points of guards and of OpenAPI export their names', () => {
+  for (const [path, names] of Object.entries(FURTHER_NAMES)) {
+    const list = `console.log(JSON.stringify(Object.keys(require('gatehouse-http/${path}')).sort()))`;
+    assert.deepEqual(JSON.parse(node('--eval', list)), names);
+  }
 });
 
 test('gatehouse-http/testing exports its names, and no inner file can be imported', () => {
