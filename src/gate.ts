@@ -8,7 +8,7 @@ export {
   type DecidedAccess,
 } from './gate/rules/access.ts';
 export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/rules/guards.ts';
-export type { AnyGuard, ClaimsGuard } from './gate/rules/further.ts';
+export type { AnyGuard } from './gate/rules/further.ts';
 export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { Caller } from './verify/caller.ts';

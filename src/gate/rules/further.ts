@@ -43,6 +43,7 @@ export interface ClaimsGuard<Claims> extends MadeGuard<Admits<Claims>> {}
 
 export type PlainGuard<Claims> = Guard | ClaimsGuard<Claims>;
 
+/** A guard of any kind, as an access lists it. */
 export interface AnyGuard extends MadeGuard<Partial<Waits & Admits<unknown>> | undefined> {}
 
 export type Several<Each> = readonly [Each, ...Each[]];
