@@ -43,6 +43,9 @@ const preload = (code: string): Environment => ({
 const canCountThreads =
   process.platform === 'linux' && existsSync(new URL('../dist/package.json', import.meta.url));
 
+const threadsOf = (pid: number | undefined) =>
+  Number(/^Threads:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+
 for (const [what, own, isForEach] of [
   ['has a thread to look up the name of each issuer, so that no lookup waits for another [F13]', {}, true],
   ['adds no threads for the issuers when UV_THREADPOOL_SIZE is set', { UV_THREADPOOL_SIZE: '4' }, false],
@@ -56,11 +59,28 @@ for (const [what, own, isForEach] of [
     const issuers = { IDP_DOMAIN: 'localhost:1', ISSUERS: names.join(), ...Object.fromEntries(settings) };
     const service = await runProcess(t, { environment: { ...issuers, ...own } });
     await service.logged('signing keys could not be fetched');
-    const [, threads] =
-      /^Threads:\s+(\d+)$/m.exec(readFileSync(`/proc/${service.child.pid}/status`, 'utf8')) ?? [];
-    assert.equal(Number(threads) > 46, isForEach, threads);
+    const threads = threadsOf(service.child.pid);
+    assert.equal(threads > 46, isForEach, String(threads));
   });
 }
+
+test(
+  'has a thread to look up the name of the store of revocations (on Linux, as built)',
+  {
+    skip: !canCountThreads,
+  },
+  async (t) => {
+    const [without, withStore] = await Promise.all(
+      [{}, { REVOCATION_STORE: 'redis://localhost:1' }].map(async (own) => {
+        const service = await runProcess(t, { environment: { IDP_DOMAIN: 'localhost:1', ...own } });
+        await service.logged('signing keys could not be fetched');
+        return threadsOf(service.child.pid);
+      }),
+    );
+    // For each name, libuv needs two threads.
+    assert.equal(withStore! - without!, 2);
+  },
+);
 
 test('refuses ambiguous framing even if NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.1, G8]', async (t) => {
   const service = await runProcess(t, {
