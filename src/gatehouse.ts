@@ -22,6 +22,7 @@ export {
   upstream,
   type Handler,
   type Method,
+  type Mounted,
   type PathParameters,
   type PrefixRule,
   type RequestOf,

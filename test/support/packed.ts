@@ -61,12 +61,13 @@ export function addExample(directory: string): void {
 
 /** What a project with declarations can export without annotations. */
 export const EXPORTED = `
-import { createGate, createService, created, get, json, needs, open, optional, post, query, reply, scope, under,
-  type Caller, type GateRequest, type GivenSettings, type PathParameters, type RequestOf, type RouteRequest, type Schema } from 'gatehouse-http';
+import { bytes, createGate, createService, created, get, json, mount, needs, open, optional, post, query, reply, scope, under,
+  type Caller, type GateRequest, type GateOptions, type PathParameters, type RequestOf, type RouteRequest, type Schema } from 'gatehouse-http';
+import { actor, claims, decision } from 'gatehouse-http/decisions';
 import { createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
 declare const order: Schema<{ readonly item: string }>;
-declare const settings: GivenSettings;
+declare const settings: GateOptions;
 
 export const body = json();
 export const order1 = json(order, { limitBytes: 5 });
@@ -90,6 +91,10 @@ export const change = async (request: RequestOf<'/a/{id}', typeof mayRead, typeo
 export const take = (request: RequestOf<'/a', typeof optional, typeof body>) => request;
 export const more = [get('/c/{id}', mayRead, page, list), post('/c/{id}', mayRead, page, order1, change), post('/a', optional, body, take)];
 export const makers = { get, post, json, query, reply };
+export const files = mount('/files', mayRead, (request) => new Response(request.body));
+export const upload = post('/upload', mayRead, bytes(), ({ body }) => ({ length: body.length }));
+export const mayDecide = needs(decision('owner', async () => true), claims(order));
+export const decided = get('/d', mayDecide, ({ caller }) => ({ item: caller.claims.item }));
 export default one;
 
 export const gate = createGate(settings);

@@ -40,7 +40,7 @@ export async function readBody(
   types: readonly string[],
   limitBytes: number,
   checkMore: (contentType: string) => void = () => {},
-) {
+): Promise<Buffer> {
   const { request, response } = source;
   const { headers, httpVersion } = request;
   const length = Number(headers['content-length'] ?? 0);
