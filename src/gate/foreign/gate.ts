@@ -28,6 +28,14 @@ const NO_FACTS = { method: '', host: undefined, path: '', rawHeaders: [] };
 
 const TOO_LATE = 'the response began before admit was done; await admit';
 
+/** Without `await`, `refusal` would be `undefined`, as for a caller who may pass. */
+const toBeAwaited = <Value>(value: MaybePromise<Value>): Promise<Value> =>
+  Object.defineProperty(Promise.resolve(value), 'refusal', { get: throwNotAwaited });
+
+function throwNotAwaited(): never {
+  throw new TypeError('authorize waits for the decisions of this access; await it');
+}
+
 function requireAccess(access: unknown) {
   if (!isAccess(access)) throw new TypeError('the gate needs an access, such as needs()');
 }
@@ -105,7 +113,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
       void tell?.(request, record, ADMITTED);
       return { caller: access.admit(caller) };
     });
-    return mayWait(access) ? Promise.resolve(authorized) : authorized;
+    return mayWait(access) ? toBeAwaited(authorized) : authorized;
   }
 
   async function admit<Admitted>(
