@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 40_500,
   runService: 50_500,
   server: 51_750,
-  'all of src': 83_400,
+  'all of src': 85_100,
 };
 
 const GROWTH = 1.02;

@@ -51,6 +51,7 @@ export async function startRedisCluster(t: TestContext): Promise<RedisCluster> {
 
   const isSynced = async (replica: Redis) =>
     infoOf(await replica.ask('INFO replication'), 'master_link_status') === 'up';
+
   await until('the replicas are in step', () => everyOf(nodes.slice(3), isSynced), PATIENCE_SECONDS);
 
   async function isWhole() {

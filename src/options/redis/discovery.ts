@@ -38,6 +38,10 @@ export function askEach<Answer>(
 const textIn = (reply: Reply | undefined) =>
   typeof reply === 'string' && reply.startsWith('$') ? reply.slice(1) : undefined;
 
+const numberIn = (reply: Reply | undefined) => Number(/^:(\d+)$/.exec(String(reply))?.[1]);
+
+const listIn = (reply: Reply | undefined): readonly Reply[] => (Array.isArray(reply) ? reply : []);
+
 /** Slots of a cluster, and the node that has them. */
 export interface SlotRange {
   readonly first: number;
@@ -54,19 +58,20 @@ export function rangesIn(reply: Reply, asked: Address): readonly SlotRange[] | u
 }
 
 function rangeIn(range: Reply, asked: Address): SlotRange | undefined {
-  const [first, last, master] = Array.isArray(range) ? range : [];
-  const [host, port] = Array.isArray(master) ? master : [];
-  const [from, to, at] = [first, last, port].map((number) => /^:(\d+)$/.exec(String(number))?.[1]);
-  if (from === undefined || to === undefined || at === undefined) return undefined;
+  const [first, last, master] = listIn(range);
+  const [host, port] = listIn(master);
+  const numbers = [first, last, port].map(numberIn);
+  if (numbers.includes(NaN)) return undefined;
 
+  const [from = 0, to = 0, at = 0] = numbers;
   // A node that does not know its own name leaves it out.
-  const node = { host: textIn(host) || asked.host, port: Number(at) };
-  return { first: Number(from), last: Number(to), node };
+  const node = { host: textIn(host) || asked.host, port: at };
+  return { first: from, last: to, node };
 }
 
 /** Of `SENTINEL GET-MASTER-ADDR-BY-NAME`. */
 function masterIn(reply: Reply): string | undefined {
-  const [host, port] = Array.isArray(reply) ? reply.map(textIn) : [];
+  const [host, port] = listIn(reply).map(textIn);
   return host && /^\d+$/.test(port ?? '') ? `${host}:${port}` : undefined;
 }
 

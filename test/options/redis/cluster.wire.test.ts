@@ -35,10 +35,8 @@ async function startNodes(t: TestContext): Promise<Nodes> {
     (words, socket) =>
       words[0] === 'CLUSTER' ? nodes.map : good(words, socket);
   const entries = new Map<string, string>();
-  const [first, second] = [
-    await startFakeStore(t, play(storeWith(entries))),
-    await startFakeStore(t, play(storeWith(entries))),
-  ];
+  const first = await startFakeStore(t, play(storeWith(entries)));
+  const second = await startFakeStore(t, play(storeWith(entries)));
   const nodes = { first, second, map: slots([0, 8_191, first.port], [8_192, 16_383, second.port]) };
   return nodes;
 }

@@ -100,15 +100,19 @@ async function survive(
   const safe = admitted.slice();
 
   await fail();
+
   const isOver = async () => {
     await useOnce();
     return hasRecovered();
   };
+
   await until('the failover is over', isOver, PATIENCE_SECONDS);
+
   const isWell = async () => {
     await useOnce();
     return users.isUp() && (await users.verdict(GOOD)) === 'accepted';
   };
+
   await until('both stores are in use again', isWell, RECOVERY_SECONDS);
   assert.equal(await users.verdict(REVOKED), 'revoked');
   for (const jti of safe) assert.equal(await users.record(jti), 'seen', jti);
