@@ -48,6 +48,7 @@ export const orders: Routes = {
     put('/orders/{id}/lines/{line}', authenticated, () => noContent()),
     del('/orders/all/{year}', needs(inTeam), () => noContent()),
     del('/orders/{id}', needs(recentLogin({ acr: ['mfa', 'phr'], maxAgeSeconds: 300 }), scope('write:orders')), () => noContent()),
+    put('/orders/all', needs(scope('write:orders')), () => noContent()),
     put('/orders/{id}', needs(recentLogin({ maxAgeSeconds: 0 })), () => noContent()),
     get('/teams', needs(inTeam, scope('read:teams')), () => ({ teams: [...TEAMS.keys()] })),
     get('/wines', needs(buys, enters, isGrown), () => fail(503, 'later', 'Come back later')),

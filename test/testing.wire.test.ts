@@ -48,6 +48,18 @@ test('the route matrix passes for correct routes, and runs no handler', async ()
   });
 });
 
+test('the route matrix asks each route at a path that no more specific route takes', async () => {
+  const routes = [
+    get('/mine/{id}', authenticated, never),
+    get('/mine/x', open, never),
+    get('/mine/%78x', needs(scope('a')), never),
+    get('/{a}/{b}', needs(scope('b')), never),
+    put('/mine/x', optional, json(), never),
+  ];
+  await assertRouteMatrix({ routes });
+  await assertRouteMatrix({ routes: routes.toReversed(), rules: [under('/mine', needs(scope('c')))] });
+});
+
 test('the route matrix passes for guards that pass a token without claims', async () => {
   const isFree = claimCheck('not blocked', (claim) => claim('blocked') !== true);
   await assertRouteMatrix({

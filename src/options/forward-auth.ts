@@ -93,9 +93,10 @@ export function createQuestionReaders(
   served: Routes,
   ownRoutes: readonly Route[],
   earlyOfService: Early,
+  ownPaths?: readonly string[],
 ): Readers {
   const routes = served.routes.map((route) => withHandler(route, admit));
-  const matchForwarded = createRouter(routes, served.rules);
+  const matchForwarded = createRouter(routes, served.rules, [], ownPaths);
   const matchOwn = createRouter([], [], ownRoutes);
 
   const matchRoute: Readers['matchRoute'] = ({ path, uri }) => (uri ? matchForwarded(path) : matchOwn(path));

@@ -1,6 +1,8 @@
 // What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
 import type { Kind, ListeningService } from '../service/create-service.ts';
 import type { ServiceOptions, ServiceValues } from '../service/options.ts';
+import { Index, parsePattern } from '../service/routes/pattern.ts';
+import type { Route, Routes } from '../service/routes/route.ts';
 import type { Loaded } from '../settings/load-settings.ts';
 import { namesFor } from '../settings/names.ts';
 import {
@@ -17,6 +19,7 @@ import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
 /** What a process runs. */
 export interface Deployment {
   readonly kind: Kind;
+  readonly routes: Routes;
   readonly options: ServiceOptions;
   readonly values: ServiceValues;
   readonly loaded: Loaded;
@@ -149,11 +152,25 @@ async function firstOutcomes(
 
 function reportOf(deployment: Deployment, events: readonly Event[]) {
   const { profile, ...summary } = summaryOf(deployment);
-  const { kind, options, values } = deployment;
+  const { kind, routes, options, values } = deployment;
   const certificateProxies = Part.contentOf(values.clientCertificates)?.proxies;
   const lines = events.map(({ event, fields }) => ({ event, ...fields }));
-  const details = { certificateProxies, imports: importsOf(options), events: lines };
+  const imports = importsOf(options);
+  const details = { certificateProxies, imports, takenPaths: takenPaths(routes), events: lines };
   return { profile, isPolicy: kind.isPolicy, ...summary, ...details };
+}
+
+/** Which route takes paths from which other. */
+function takenPaths({ routes }: Routes) {
+  const index = new Index<Route>();
+  for (const route of routes) index.add(parsePattern(route.pattern), route);
+
+  return routes.flatMap((route) => {
+    // An empty segment, which no pattern has, is one that only parameters match.
+    const texts = parsePattern(route.pattern)?.map((literal) => literal ?? '') ?? [];
+    const [, ...others] = index.find(texts).filter(({ method }) => method === route.method);
+    return others.map(({ method, pattern }) => `${method} ${route.pattern} takes paths from ${pattern}`);
+  });
 }
 
 /** What the log would have had. */

@@ -130,7 +130,7 @@ function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log
   const values = readServiceOptions({ ...options, log });
   const service = createListeningService(routes, values, kind);
   reportWarnings(loaded, service.log);
-  return { service, deployment: { kind, options, values, loaded } };
+  return { service, deployment: { kind, routes, options, values, loaded } };
 }
 
 /** A log that keeps its events. */

@@ -56,7 +56,12 @@ export interface Kind {
   readonly name: string;
   readonly clock: Clock;
   /** Forward-auth reads questions, which are about other requests. */
-  readonly createReaders: (routes: Routes, ownRoutes: readonly Route[], early: Early) => Readers;
+  readonly createReaders: (
+    routes: Routes,
+    ownRoutes: readonly Route[],
+    early: Early,
+    ownPaths?: readonly string[],
+  ) => Readers;
   readonly isPolicy: boolean;
 }
 
@@ -72,12 +77,10 @@ export function createRouteReaders(
   { routes, rules }: Routes,
   ownRoutes: readonly Route[],
   early: Early,
+  ownPaths?: readonly string[],
 ): Readers {
-  const matchPath = createRouter(
-    routes.filter((route) => !isMount(route)),
-    rules,
-    ownRoutes,
-  );
+  const withoutMounts = routes.filter((route) => !isMount(route));
+  const matchPath = createRouter(withoutMounts, rules, ownRoutes, ownPaths);
   return { readFacts, early, matchRoute: ({ path }) => matchPath(path) };
 }
 
@@ -104,8 +107,7 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
   });
 
   const options = optionsOf(checks, values, kind);
-  const readersOfRoutes = kind.createReaders(served, ownRoutes, checks.early);
-  const readers = withMounts(readersOfRoutes, served.routes.filter(isMount), ownRoutes, options);
+  const readers = createReaders(kind, served, ownRoutes, checks.early, options);
   Part.use(values);
 
   return { ...checks, phase, responder: composeResponder(readers, checks, options) };
@@ -121,6 +123,18 @@ function composeResponder(readers: Readers, checks: Checks, options: ServiceValu
 function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {
   const hiddenField = Part.contentOf(values.clientCertificates)?.field;
   return { ...checks, ...values, clock, hiddenField };
+}
+
+function createReaders(
+  kind: Kind,
+  served: Routes,
+  ownRoutes: readonly Route[],
+  early: Early,
+  options: ServiceValues & PipelineOptions,
+) {
+  const ownPaths = Part.contentOf(options.metadata)?.paths;
+  const readers = kind.createReaders(served, ownRoutes, early, ownPaths);
+  return withMounts(readers, served.routes.filter(isMount), ownRoutes, options);
 }
 
 /** Where it listens. */

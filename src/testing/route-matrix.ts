@@ -4,6 +4,7 @@ import { STATUSES } from '../gate/replies/challenge.ts';
 import { isBelow, isMount } from '../service/fetch/mounts.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
+import { parsePattern } from '../service/routes/pattern.ts';
 import { createRouter } from '../service/routes/router.ts';
 import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
@@ -45,8 +46,10 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const matchPath = createRouter([], rules);
   const url = await service.listen();
 
+  const text = freeText(routes);
+
   const asked = routes.map(async (route) => {
-    const path = route.pattern.replace(/\{\w+\}/g, 'x').replace(/\/\*\*$/, '') || '/';
+    const path = route.pattern.replace(/\{\w+\}/g, text).replace(/\/\*\*$/, '') || '/';
     const isMounted = routes.some((one) => isMount(one) && isBelow(one, path));
     const demands = [...(matchPath(path)?.demands ?? []), route.access];
 
@@ -67,6 +70,12 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
 
 /** No route has `OPTIONS`. */
 const methodOf = (route: Route) => (isMount(route) ? 'OPTIONS' : route.method);
+
+/** Is in no pattern, so that no more specific route takes the path. */
+function freeText(routes: readonly Route[], text = 'x'): string {
+  const isTaken = routes.some(({ pattern }) => parsePattern(pattern)?.includes(text));
+  return isTaken ? freeText(routes, `${text}x`) : text;
+}
 
 const withoutHandler = (route: Route): Route =>
   withHandler(route, () => ({}), withoutDecisions(route.access));

@@ -68,7 +68,6 @@ test('a policy with a route at a path of the metadata does not start, and the pr
   assert.deepEqual(problemsAt([METADATA, '/healthz'], 'https://api.test'), [why(METADATA, METADATA)]);
   assert.deepEqual(problemsAt([`${METADATA}/mcp`, `/.well-known/{x}`], 'https://api.test/mcp'), [
     why(`${METADATA}/mcp`, `${METADATA}/mcp`),
-    why('/.well-known/{x}', METADATA),
   ]);
 });
 
@@ -79,7 +78,7 @@ test('a policy may have a route at the path of the metadata of another resource'
 });
 
 test('a policy is checked for every other problem of routes and rules too, even in JavaScript without types', () => {
-  const overlapping = [get('/a/{x}', open, upstream), get('/a/b', open, upstream)];
+  const overlapping = [get('/a/{x}', open, upstream), get('/{y}/b', open, upstream)];
   assert.match(ofPolicy(...overlapping).join(), /both match \/a\/b/);
   assert.match(ofPolicy(get(':a', open, upstream)).join(), /is not a path pattern/);
   const rules = [under('/admin', authenticated), get('/a', open, upstream) as never];

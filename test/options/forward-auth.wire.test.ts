@@ -657,6 +657,31 @@ describe('the service itself', () => {
     assert.equal(headers.get('www-authenticate'), `${REALM}, ${metadata}, ${ALGS}, ${metadata}`);
   });
 
+  test('passes no question about the path of the metadata, though a more general route matches it [RFC 9728 §3.1]', async (t) => {
+    const resource = { metadata: resourceMetadata({ url: 'https://api.test' }) };
+    const own = await startPolicy({ routes: [get('/.well-known/{name}', open, upstream)] }, resource);
+    t.after(own.stop);
+    const askAt = async (uri: string) => told(await own.ask({ forwarded: asking('GET', uri) }));
+    assert.equal(await askAt('/.well-known/other'), '200');
+    assert.equal(await askAt(METADATA), '403 insufficient_scope');
+    assert.equal(await askAt(METADATA.replace('oauth', '%6Fauth')), '403 insufficient_scope');
+  });
+
+  test('passes a question by the most specific route of the policy, in any order', async (t) => {
+    const two = [get('/u/{id}', open, upstream), get('/u/admin', needs(scope('admin')), upstream)];
+    for (const all of [two, two.toReversed()]) {
+      const own = await startPolicy({ routes: all });
+      t.after(own.stop);
+
+      const askAt = async (uri: string, fields: Fields = []) =>
+        told(await own.ask({ forwarded: asking('GET', uri), fields }));
+
+      assert.equal(await askAt('/u/7'), '200');
+      assert.equal(await askAt('/u/admin'), '401 unauthorized');
+      assert.equal(await askAt('/u/%61dmin', bearer()), '403 insufficient_scope');
+    }
+  });
+
   test('leaves the path of the metadata to a route of the policy when there is no metadata', async (t) => {
     const own = await startPolicy({ routes: [get(METADATA, authenticated, upstream)] });
     t.after(own.stop);

@@ -303,7 +303,7 @@ test('npx --no-install gatehouse-http --check reports the keys of the service, o
 test('invalid routes end the process with every problem before it listens', () => {
   const program = `
     import { get, open, runService } from 'gatehouse-http';
-    runService({ routes: [get('/a/{x}', open, () => ({})), get('/a/b', open, () => ({})), get('c', open, () => ({}))] });`;
+    runService({ routes: [get('/a/{x}', open, () => ({})), get('/{y}/b', open, () => ({})), get('c', open, () => ({}))] });`;
   writeFileSync(join(directory, 'wrong.mjs'), program);
   const env = { PATH: process.env.PATH, IDP_DOMAIN: 'idp.test', IDP_AUDIENCE: 'api' };
   assert.throws(
@@ -311,7 +311,7 @@ test('invalid routes end the process with every problem before it listens', () =
     ({ status, stderr }) => {
       const lines = String(stderr).trim().split('\n').sort();
       assert.deepEqual(lines, [
-        'configuration: GET /a/{x} and /a/b: both match /a/b; give one of them another path',
+        'configuration: GET /a/{x} and /{y}/b: both match /a/b, and neither is more specific; give one of them another path',
         'configuration: GET c: is not a path pattern; write /c',
       ]);
       return status === 1;

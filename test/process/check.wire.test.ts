@@ -133,6 +133,31 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(line, /^configuration: CLIENT_CERT_SOURCE .*a service offers no TLS; .* such as rfc9440/);
   });
 
+  test('lists the pairs of routes of which one takes paths from the other [docs/operations.md]', async () => {
+    assert.deepEqual(reportOf(await check()).takenPaths, []);
+    const routes = `
+      import { get, open, put, runService } from '${new URL('../../dist/gatehouse.js', import.meta.url).href}';
+      const nothing = () => ({});
+      runService({ routes: [
+        get('/{all}/{users}', open, nothing),
+        get('/users/me', open, nothing),
+        put('/users/{id}', open, nothing),
+        get('/users/{id}', open, nothing),
+        get('/users/{id}/orders', open, nothing),
+        get('/%7Ball%7D/x', open, nothing),
+      ] });`;
+    const program = [process.execPath, 'routes.mjs'];
+    const report = reportOf(
+      await runCommand(['--check'], providerSettings(provider), { 'routes.mjs': routes }, program),
+    );
+    assert.deepEqual(report.takenPaths, [
+      'GET /users/me takes paths from /users/{id}',
+      'GET /users/me takes paths from /{all}/{users}',
+      'GET /users/{id} takes paths from /{all}/{users}',
+      'GET /%7Ball%7D/x takes paths from /{all}/{users}',
+    ]);
+  });
+
   test('reports algorithms that are not the defaults', async () => {
     const usual = reportOf(await check());
     assert.deepEqual([usual.algorithms, usual.dpopAlgorithms], [undefined, undefined]);
@@ -395,16 +420,19 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   });
 
   test('reports a route at the path of the metadata together with every problem of the settings [RFC 9728 §3.1]', async () => {
-    const routes =
-      "routes: [get('/{a}/{b}', open, () => ({})), get('/.well-known/{x}/mcp', open, () => ({}))]";
+    const routes = `routes: [
+      get('/.well-known/oauth-protected-resource', open, () => ({})),
+      get('/.well-known/oauth%2Dprotected-resource/mcp', open, () => ({})),
+      get('/.well-known/{x}/mcp', open, () => ({})),
+    ]`;
     const resource = { ...DOWN, RESOURCE_URL: 'https://api.test/mcp' };
 
     const taken = (pattern: string, path: string) =>
       `configuration: GET ${pattern}: matches ${path}, which the service serves itself; change the pattern`;
 
     const problems = [
-      taken('/{a}/{b}', '/.well-known/oauth-protected-resource'),
-      taken('/.well-known/{x}/mcp', '/.well-known/oauth-protected-resource/mcp'),
+      taken('/.well-known/oauth-protected-resource', '/.well-known/oauth-protected-resource'),
+      taken('/.well-known/oauth%2Dprotected-resource/mcp', '/.well-known/oauth-protected-resource/mcp'),
     ];
     assert.deepEqual(problemsOf(await runOwnRoutes(routes, resource)), problems);
     assert.deepEqual(problemsOf(await runOwnRoutes(routes, { ...resource, PORT: 'x' }, '--check')), [

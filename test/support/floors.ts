@@ -46,6 +46,8 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'target',
       'connection',
       'link',
+      'discovery',
+      'cluster',
       'client',
       'replay',
       'entries',

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { freePort } from './free-port.ts';
 import { withReason } from './skipped.ts';
 
-const PROGRAM = ['redis-server', 'valkey-server'].find(
+/** Absent if none is installed. */
+export const PROGRAM = ['redis-server', 'valkey-server'].find(
   (name) => spawnSync(name, ['--version']).error === undefined,
 );
 
@@ -23,6 +24,7 @@ export interface Redis {
   readonly port: number;
   /** Of the latest process. */
   pid(): number;
+  isAlive(): boolean;
   /**
    * Sends commands as a person would type them, on a new connection. Resolves with the lines of all replies.
    */
@@ -71,8 +73,10 @@ export async function startRedis(options: readonly string[] = [], password?: str
     });
   }
 
+  const isAlive = () => child !== undefined && child.exitCode === null && child.signalCode === null;
+
   async function kill(): Promise<void> {
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !isAlive()) return;
     child.kill('SIGKILL');
     await once(child, 'exit');
   }
@@ -84,5 +88,5 @@ export async function startRedis(options: readonly string[] = [], password?: str
 
   await start();
   const signal = (name: 'SIGSTOP' | 'SIGCONT') => child?.kill(name);
-  return { port, pid: () => child?.pid ?? 0, ask, start, kill, signal, stop };
+  return { port, pid: () => child?.pid ?? 0, isAlive, ask, start, kill, signal, stop };
 }

@@ -485,10 +485,27 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
   ['//store.test', false],
   ['store.test:6379', false],
   ['redis+tls://store.test', false],
-  ['redis-sentinel://store.test', false],
   ['http://store.test', false],
   ['unix:///run/redis.sock', false],
   ['redis://one.test,two.test', false],
+  ['redis-cluster://one.test', true],
+  ['rediss-cluster://user:p%40@one.test:7000,[::1]:7001,10.0.0.1', true],
+  ['redis-cluster://one.test/', true],
+  ['redis-cluster://one.test/1', false],
+  ['redis-cluster://one.test,', false],
+  ['redis-cluster://one.test,two.test:0', false],
+  ['redis-cluster://one.test,two.test:65536', false],
+  ['redis-cluster://one.test,user:secret@two.test', false],
+  ['redis-cluster://one.test?master=x', false],
+  [`redis-cluster://${'a.test,'.repeat(9)}a.test`, true],
+  [`redis-cluster://${'a.test,'.repeat(10)}a.test`, false],
+  ['redis-sentinel://one.test?master=main', true],
+  ['rediss-sentinel://:secret@one.test:26379,two.test/3?master=my-main.1', true],
+  [`redis-sentinel://${'a.test,'.repeat(10)}a.test?master=main`, false],
+  ['redis-sentinel://one.test', false],
+  ['redis-sentinel://one.test?master=', false],
+  ['redis-sentinel://one.test?master=a b', false],
+  ['redis-sentinel://one.test?master=a&x=1', false],
   ['redis://store.test ', false],
   [' redis://store.test', false],
   ['redis://store.test\n', false],
@@ -498,9 +515,9 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
 
 for (const [address, isGood] of STORES) {
   test(`${isGood ? 'accepts' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
-    const fault =
-      'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX';
-    assert.equal(faultOf(storeUrl, address), isGood ? false : fault);
+    const fault = /^must be redis:.*; or redis-cluster:.*; or redis-sentinel:/;
+    if (isGood) assert.equal(faultOf(storeUrl, address), false);
+    else assert.match(String(faultOf(storeUrl, address)), fault);
   });
 }
 

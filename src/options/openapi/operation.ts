@@ -1,7 +1,7 @@
 // One route as an operation: its parameters, body, responses and security.
 import type { JsonObject } from '../../verify/base/encoding.ts';
 import { readJson } from '../../service/routes/body.ts';
-import { parsePattern } from '../../service/routes/pattern.ts';
+import { namesIn } from '../../service/routes/pattern.ts';
 import type { Route } from '../../service/routes/route.ts';
 import type { Schema } from '../../service/routes/schema.ts';
 import { responsesOf, securityOf, type InForce } from './access.ts';
@@ -43,11 +43,7 @@ function pathParameter(name: string) {
   return { name, in: 'path', required: true, schema: TEXT };
 }
 
-function pathParameters(path: string) {
-  const segments = parsePattern(path) ?? [];
-  const names = segments.flatMap(({ name }) => name ?? []);
-  return names.map(pathParameter);
-}
+const pathParameters = (path: string) => namesIn(path).map(([name]) => pathParameter(name));
 
 const ANY_QUERY = {
   name: 'query',

@@ -22,6 +22,15 @@ export interface Watcher {
   readonly onLost: (reason: string) => void;
 }
 
+export interface Client {
+  readonly kind: Target['kind'];
+  /** Sends a command on a key. Returns whether it is sent; otherwise `settle` is not called. */
+  readonly send: (key: string, words: readonly string[], settle: Settle) => boolean;
+  /** Whether commands on any key would be sent. */
+  readonly isUp: () => boolean;
+  readonly close: () => void;
+}
+
 type Access = Pick<Target, 'isTls' | 'credentials' | 'database'>;
 
 /** What a server must reply, beside the usual greeting. */

@@ -2,9 +2,9 @@
 // only a whole reply within a second says that there is no entry.
 import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
-import { createClient, type Client } from './client.ts';
+import { createClient } from './client.ts';
 import { PROBE_KEY } from './entries.ts';
-import { GREETING_MILLIS } from './link.ts';
+import { GREETING_MILLIS, type Client } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 
 const READY = 'revocation store ready';

@@ -34,7 +34,7 @@ interface Naming extends Pick<VerifyOptions, 'domain' | 'issuer'> {
 
 /** The issuers are those of the first gate or service that takes the part, unless these options name them. */
 export interface RevocationsOptions extends Given<Naming> {
-  /** `redis://[[user]:password@]host[:port][/database]`, or `rediss://`. */
+  /** The address of a server, of a cluster or of sentinels (docs/operations.md). */
   readonly store: string;
 }
 

@@ -21,13 +21,20 @@ export interface Target {
 
 const USER = /([^\s:@/?#]*:[^\s@/?#]+@)?/.source;
 const HOST = /(?:[\w.-]+|\[[0-9a-f:.]+\])(?::[1-9]\d*)?/.source;
+/** Of several hosts: a comma in the name of the user is %2C. */
+const USER_OF_ALL = USER.replace(':@', ':@,');
+const HOSTS = `(${HOST}(?:,${HOST}){0,9})`;
 
-const FORMS = [`(rediss?):\\/\\/${USER}(${HOST})(?:\\/(\\d{0,9}))?`].map(
-  (form) => new RegExp(`^${form}$`, 'i'),
-);
+const FORMS = [
+  `(rediss?):\\/\\/${USER}(${HOST})(?:\\/(\\d{0,9}))?`,
+  `(rediss?-cluster):\\/\\/${USER_OF_ALL}${HOSTS}\\/?`,
+  `(rediss?-sentinel):\\/\\/${USER_OF_ALL}${HOSTS}(?:\\/(\\d{0,9}))?\\?master=([\\w.-]+)`,
+].map((form) => new RegExp(`^${form}$`, 'i'));
 
 const PROBLEM =
-  'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX';
+  'must be redis://[[user]:password@]host[:port][/database], or rediss://, with special characters as %XX; ' +
+  'or redis-cluster://, with up to ten hosts, comma-separated, and no database; ' +
+  'or redis-sentinel://, with up to ten sentinels, and ?master=name at the end';
 
 export const storeUrl: Rule = textMatching(
   /^rediss?(?:-cluster|-sentinel)?:\/\//i,

@@ -60,7 +60,7 @@ export function withMounts(
     if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { demands, matches: [] };
 
     const route = routeFor(mount, wanted);
-    const match = { route, parameters: {}, demands: [...demands, route.access] };
+    const match = { route, readParameters: () => ({}), demands: [...demands, route.access] };
     return { demands, matches: [match] };
   }
 

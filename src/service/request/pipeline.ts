@@ -84,7 +84,7 @@ export function createPipeline(
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
-  function run(exchange: Exchange, { route, parameters }: Match, { facts, caller }: RequestRecord) {
+  function run(exchange: Exchange, { route, readParameters }: Match, { facts, caller }: RequestRecord) {
     const admitted = route.access.admit(caller);
     const path = facts?.path ?? '';
     const nowMillis = clock.now();
@@ -95,7 +95,7 @@ export function createPipeline(
       const request = new HandlerRequest(
         exchange,
         path,
-        parameters,
+        readParameters(),
         nowMillis,
         admitted,
         authorize,
@@ -149,7 +149,8 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ route }) => route.method);
-  return refuseMethod(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])));
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return refuseMethod([...new Set(allowed)]);
 }
 
 /** The refusal of a rule comes first. */

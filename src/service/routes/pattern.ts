@@ -1,28 +1,69 @@
-// Path patterns: literals and `{parameters}`. Promises: every problem says what to write instead. Does not
-// find a request's route: router.ts does.
+// Path patterns: literals and `{parameters}`, and what is kept by them. Promises: every problem says what to
+// write instead. Does not find a request's route: router.ts does.
 import { pathSegments } from '../../verify/request/path.ts';
 
 /**
  * Parameters are whole segments with distinct names. Refuses wildcards and queries, which would be literal
- * text.
+ * text, and halves of characters, which no path has.
  */
-const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]\0-\x1f\x7f]*|\{\w+\}))+$/;
+const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]\0-\x1f\x7f\p{Cs}]*|\{\w+\}))+$/u;
 
-export function parsePattern(pattern: string) {
+/** By segment. A parameter has none: it stands for every text. */
+export type Literals = readonly (string | undefined)[];
+
+export function parsePattern(pattern: string): Literals | undefined {
   if (!PATTERN.test(pattern)) return undefined;
 
-  const written = pattern.split('/');
-  return pathSegments(pattern)?.map((literal, index) => {
-    const isParameter = written[index + 1]?.startsWith('{');
-    return isParameter ? { name: literal.slice(1, -1) } : { literal };
+  const [, ...written] = pattern.split('/');
+  return pathSegments(pattern)?.map((text, at) => {
+    const isParameter = written[at]?.startsWith('{');
+    return isParameter ? undefined : text;
   });
 }
 
-export type Segments = NonNullable<ReturnType<typeof parsePattern>>;
+/** The parameters, each with its place among the segments. */
+export const namesIn = (pattern: string) =>
+  pattern.split('/').flatMap((text, at) => {
+    const name = text.slice(1, -1);
+    return text.startsWith('{') ? [[name, at - 1] as const] : [];
+  });
 
-export const isMatch = (segments: Segments, texts: readonly string[]) =>
-  segments.length === texts.length &&
-  segments.every(({ literal }, at) => literal === undefined || literal === texts[at]);
+/** Whether the first matches every path of the second. */
+export const covers = (general: Literals, special: Literals) =>
+  general.length === special.length &&
+  general.every((literal, at) => literal === undefined || literal === special[at]);
+
+/** Entries by the next segment of their patterns. A parameter is `undefined`. */
+export class Index<Entry> extends Map<string | undefined, Index<Entry>> {
+  readonly #entries: Entry[] = [];
+
+  /** An invalid pattern is at no path: no path has an empty segment. */
+  add(literals: Literals = [''], entry: Entry): void {
+    let last: Index<Entry> = this;
+    for (const literal of literals) {
+      const next = last.get(literal) ?? new Index();
+      last.set(literal, next);
+      last = next;
+    }
+    last.#entries.push(entry);
+  }
+
+  /**
+   * Those whose patterns match this path, or a path of this pattern. A literal comes before a parameter, so
+   * the more specific before the more general.
+   */
+  find(literals: Literals, at = 0, found: Entry[] = []): readonly Entry[] {
+    if (at === literals.length) {
+      found.push(...this.#entries);
+    } else if (literals[at] === undefined) {
+      for (const next of this.values()) next.find(literals, at + 1, found);
+    } else {
+      this.get(literals[at])?.find(literals, at + 1, found);
+      this.get(undefined)?.find(literals, at + 1, found);
+    }
+    return found;
+  }
+}
 
 /** Rewrites stray slashes and other routers' syntax as ours. */
 const mended = (path: string) =>
@@ -62,16 +103,23 @@ export function patternProblem(pattern: string) {
   return `is not a path pattern; write ${parsePattern(meant) ? meant : other}`;
 }
 
-type Parsed = Readonly<{ pattern: string; segments: Segments | undefined }>;
+export interface Patterned {
+  readonly pattern: string;
+  /** The first is the method. */
+  readonly literals: Literals;
+}
 
-/** Names a path that both patterns match. */
-export function overlapProblem(one: Parsed, other: Parsed) {
-  if (one.segments === undefined || other.segments === undefined) return undefined;
+/** Adds one. For each before it, if neither is more specific, names a path that both match. */
+export function overlapProblems(index: Index<Patterned>, one: Patterned) {
+  const { pattern, literals } = one;
+  const earlier = index.find(literals);
+  index.add(literals, one);
 
-  const { segments } = other;
-  const texts = one.segments.map(({ literal }, at) => literal ?? segments[at]?.literal ?? 'x');
-  if (!isMatch(segments, texts)) return undefined;
+  return earlier.flatMap((other) => {
+    if (covers(other.literals, literals) !== covers(literals, other.literals)) return [];
 
-  const path = texts.map(encodeURIComponent).join('/');
-  return `${one.pattern} and ${other.pattern}: both match /${path}; give one of them another path`;
+    const texts = literals.map((literal, at) => literal ?? other.literals[at] ?? 'x').slice(1);
+    const both = `both match /${texts.map(encodeURIComponent).join('/')}, and neither is more specific`;
+    return `${other.pattern} and ${pattern}: ${both}; give one of them another path`;
+  });
 }

@@ -1,7 +1,17 @@
-// Path → routes and rules. Promises: overlapping routes prevent startup.
+// Path → routes and rules. Promises: the most specific route counts, in whatever order they are written; two
+// of which neither is more specific prevent startup.
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { pathSegments } from '../../verify/request/path.ts';
-import { isMatch, overlapProblem, parsePattern, patternProblem, type Segments } from './pattern.ts';
+import {
+  covers,
+  Index,
+  namesIn,
+  overlapProblems,
+  parsePattern,
+  patternProblem,
+  type Literals,
+  type Patterned,
+} from './pattern.ts';
 import {
   isRule,
   routeProblems,
@@ -13,7 +23,8 @@ import {
 
 export interface Match {
   readonly route: Route;
-  readonly parameters: PathParameters;
+  /** Costs as much as the search. */
+  readonly readParameters: () => PathParameters;
   /** The accesses in force: those of the rules, then the route's. */
   readonly demands: readonly DecidedAccess<unknown>[];
 }
@@ -22,7 +33,7 @@ export interface Match {
 export interface Matched {
   /** Those of the rules. */
   readonly demands: readonly DecidedAccess<unknown>[];
-  /** At most one for each method. */
+  /** The most specific route of a method comes first. */
   readonly matches: readonly Match[];
 }
 
@@ -30,39 +41,64 @@ export interface Matched {
 export type MatchPath = (path: string) => Matched | undefined;
 
 /**
- * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`. Trusts
- * `routes` to have passed `routesProblems`.
+ * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`. There is no
+ * other route at their paths, and none at `ownPaths`. Trusts `routes` to have passed `routesProblems`.
  */
 export function createRouter(
   routes: readonly Route[],
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
+  ownPaths: readonly string[] = [],
 ): MatchPath {
   // The application may change its list.
   const kept = rules.slice();
-  const all = [...ownRoutes, ...routes];
-  const parsed = all.map((route) => ({ route, segments: parsePattern(route.pattern) ?? [] }));
+  const index = indexOf(routes);
+  const own: Index<CreateMatch | undefined> = indexOf(ownRoutes);
+  for (const path of ownPaths) own.add(pathSegments(path), undefined);
 
   function search(path: string) {
     const texts = pathSegments(path);
     if (texts === undefined) return undefined;
 
-    const isCovering = ({ prefix }: PrefixRule) => prefix.every((text, at) => texts[at] === text);
-    const fitting = parsed.filter(({ segments }) => isMatch(segments, texts));
-    const isOwn = fitting.some(({ route }) => ownRoutes.includes(route));
-    const covering = isOwn ? [] : kept.filter(isCovering);
+    const taken = own.find(texts);
+    const covering = taken[0] ? [] : kept.filter((rule) => isCovering(rule, texts));
     const demands = Object.freeze(covering.map(({ access }) => access));
-    const matches = fitting.map(({ route, segments }) => ({
-      route,
-      parameters: parametersOf(segments, texts),
-      demands: Object.freeze([...demands, route.access]),
-    }));
+
+    const ofService = taken.filter((createMatch) => createMatch !== undefined);
+    const fitting = taken.length > 0 ? ofService : index.find(texts);
+    const matches = fitting.map((createMatch) => createMatch(texts, demands));
     return { demands, matches: Object.freeze(matches) };
   }
 
-  // For speed: a path that is spelled like a pattern is found at once.
-  const found = new Map(all.map(({ pattern }) => [pattern, search(pattern)]));
-  return (path: string) => found.get(path) ?? search(path);
+  // For speed: a path that is spelled like a pattern without parameters is found at once.
+  const patterns = [...ownRoutes, ...routes].map(({ pattern }) => pattern);
+  const literal = patterns.filter((pattern) => !pattern.includes('{'));
+  const found = new Map(literal.map((pattern) => [pattern, search(pattern)]));
+  return (path) => found.get(path) ?? search(path);
+}
+
+const isCovering = ({ prefix }: PrefixRule, texts: readonly string[]) =>
+  prefix.every((text, at) => texts[at] === text);
+
+type CreateMatch = (texts: readonly string[], demands: readonly DecidedAccess<unknown>[]) => Match;
+
+function indexOf(routes: readonly Route[]) {
+  const index = new Index<CreateMatch>();
+  for (const route of routes) index.add(parsePattern(route.pattern), matchesOf(route));
+  return index;
+}
+
+function matchesOf(route: Route): CreateMatch {
+  const names = namesIn(route.pattern);
+
+  return (texts, demands) => ({
+    route,
+    readParameters() {
+      const values = names.map(([name, at]) => [name, texts[at]]);
+      return Object.freeze(Object.fromEntries(values));
+    },
+    demands: Object.freeze([...demands, route.access]),
+  });
 }
 
 /**
@@ -84,33 +120,25 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
 const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
-  const parsed = routes.map((route) => {
-    const { method, pattern }: Route = Object(route);
-    return { route, method, pattern, segments: parsePattern(pattern) };
-  });
+  const index = new Index<Patterned>();
 
-  return parsed.flatMap(({ route, method, pattern, segments }, index) => {
-    const ofPattern = segments ? shadowProblems(segments, ownPaths) : [patternProblem(pattern)];
+  return routes.flatMap((route) => {
+    const { method, pattern }: Route = Object(route);
+    const literals = parsePattern(pattern);
+    const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
     const ofRoute = [...routeProblems(route, isPolicy), ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);
-
-    const earlierRoutes = parsed.slice(0, index).filter((earlier) => earlier.method === method);
-    const overlaps = earlierRoutes.flatMap((earlier) => overlapProblem(earlier, { pattern, segments }) ?? []);
-    return [...problems, ...overlaps].map((problem) => `${method} ${problem}`);
+    if (literals) {
+      const one = { pattern, literals: [String(method), ...literals] };
+      problems.push(...overlapProblems(index, one));
+    }
+    return problems.map((problem) => `${method} ${problem}`);
   });
 }
 
-const shadowProblems = (segments: Segments, ownPaths: readonly string[]) =>
+const ownProblems = (literals: Literals, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
-    const isShadowed = texts !== undefined && isMatch(segments, texts);
-    return isShadowed ? `matches ${path}, which the service serves itself; change the pattern` : [];
+    const isOwn = texts !== undefined && covers(texts, literals);
+    return isOwn ? `matches ${path}, which the service serves itself; change the pattern` : [];
   });
-
-function parametersOf(segments: Segments, texts: readonly string[]): PathParameters {
-  const values = segments.flatMap(({ name }, at) => {
-    const text = texts[at] ?? '';
-    return name === undefined ? [] : [[name, text] as const];
-  });
-  return Object.freeze(Object.fromEntries(values));
-}

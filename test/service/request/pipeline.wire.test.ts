@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { refuse, unavailable } from '../../../src/verify/base/refusal.ts';
 import { anyScope, claimEquals, MadeGuard, scope } from '../../../src/gate/rules/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
-import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
+import { get, post, put, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { createPipeline } from '../../../src/service/request/pipeline.ts';
@@ -182,20 +182,68 @@ test('logs each refusal with its status and reason, and no token [docs/operation
   assert.ok(!JSON.stringify(lines).includes(token.slice(0, 20)));
 });
 
-test('refuses routes that overlap before anything is served, each pair with a path', () => {
+test('refuses routes of which neither is more specific before anything is served, each pair with a path', () => {
   const routes = [
     get('/a/{b}', open, () => ({})),
+    get('/{a}/b', open, () => ({})),
+    get('/{a}/c', open, () => ({})),
     get('/a/b', open, () => ({})),
-    get('/a/c', open, () => ({})),
   ];
   const settings = { domain: 'idp.test', audience: 'api' };
   assert.throws(() => createService({ routes }, settings), {
     name: 'TypeError',
     message: [
-      'GET /a/{b} and /a/b: both match /a/b; give one of them another path',
-      'GET /a/{b} and /a/c: both match /a/c; give one of them another path',
+      'GET /a/{b} and /{a}/b: both match /a/b, and neither is more specific; give one of them another path',
+      'GET /a/{b} and /{a}/c: both match /a/c, and neither is more specific; give one of them another path',
     ].join('\n'),
   });
+});
+
+test('serves the most specific route of the method, with its own access, in any order; 405 names every method of the path once', async (t) => {
+  const told = (name: string) => () => ({ name });
+  const routes = [
+    get('/users/{id}', needs(scope('users')), told('one')),
+    put('/users/{id}', needs(scope('write')), told('put')),
+    get('/users/me', authenticated, told('me')),
+    post('/users/{id}', open, told('post')),
+    post('/users/me', open, told('post me')),
+  ];
+  for (const all of [routes, routes.toReversed()]) {
+    const app = await startRoutes({ routes: all });
+    t.after(() => app.stop());
+
+    const ask = async (method: string, path: string, scope?: string) => {
+      const token = scope === undefined ? undefined : tokenWith({ scope });
+      const { status, body } = await app.ask(path, { method, ...(token && { token }) });
+      return [status, body.name];
+    };
+
+    // No access of the more general route applies.
+    for (const path of ['/users/me', '/users/%6De']) {
+      assert.deepEqual(await ask('GET', path, 'x'), [200, 'me']);
+      assert.deepEqual(await ask('GET', path), [401, undefined]);
+      // A more specific route of another method changes nothing.
+      assert.deepEqual(await ask('PUT', path, 'x'), [403, undefined]);
+      assert.deepEqual(await ask('PUT', path, 'write'), [200, 'put']);
+      assert.deepEqual(await ask('POST', path), [200, 'post me']);
+      const head = await app.ask(path, { method: 'HEAD', token: tokenWith() });
+      assert.deepEqual([head.status, head.headers['content-length']], [200, '13']);
+      const refused = await app.ask(path, { method: 'DELETE' });
+      const methods = refused.headers.allow?.split(', ').sort();
+      assert.deepEqual([refused.status, methods], [405, ['GET', 'HEAD', 'POST', 'PUT']]);
+    }
+    assert.deepEqual(await ask('GET', '/users/Me', 'x'), [403, undefined]);
+    assert.deepEqual(await ask('GET', '/users/me%2F', 'users'), [200, 'one']);
+    assert.deepEqual(await ask('POST', '/users/7'), [200, 'post']);
+  }
+});
+
+test('applies a rule to its paths, whichever route takes them [H2]', async (t) => {
+  const routes = [get('/{x}/{y}', open, () => ({})), get('/a/{y}', open, () => ({}))];
+  const app = await startRoutes({ routes, policy: [under('/a/b', needs(scope('one')))] });
+  t.after(() => app.stop());
+  const statuses = ['/a/b', '/a/c', '/b/b'].map(async (path) => (await app.ask(path)).status);
+  assert.deepEqual(await Promise.all(statuses), [401, 200, 200]);
 });
 
 test('reports every problem of a table of routes at once, each with its route', () => {
@@ -215,7 +263,7 @@ test('reports every problem of a table of routes at once, each with its route', 
       'POST /b/: a route of runForwardAuth takes upstream and no inputs; no other route takes upstream',
       'POST /b/: is not a path pattern; write /b',
       'POST /healthz: matches /healthz, which the service serves itself; change the pattern',
-      'GET /a and /a: both match /a; give one of them another path',
+      'GET /a and /a: both match /a, and neither is more specific; give one of them another path',
       'GET /d: is not a route; make one with get, post, put, patch or del',
       'rules: must be a list of rules that under() makes',
     ].join('\n'),

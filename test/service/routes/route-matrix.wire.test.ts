@@ -286,7 +286,9 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const whom = isRuled ? 'only for callers that the policy admits' : 'before it reads a token';
       test(`answers 405 to any other method ${whom}`, async () => {
         const own = routes.filter((one) => isKnown([one], path)).map((one) => one.method);
-        const allowed = own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one]));
+        // Less specific routes have their methods there too.
+        const methods = new Set(own.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])));
+        const allowed = [...methods].sort();
         const refused = [405, allowed, 'method_not_allowed'];
         for (const other of METHODS.filter((one) => !allowed.includes(one))) {
           for (const [request, policed] of [
@@ -298,7 +300,7 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
             const expected = isRuled ? policed : refused;
             // The response to HEAD has no body.
             const error = other === 'HEAD' ? expected[2] : body.error;
-            assert.deepEqual([status, headers.allow?.split(', '), error], expected, other);
+            assert.deepEqual([status, headers.allow?.split(', ').sort(), error], expected, other);
           }
         }
       });

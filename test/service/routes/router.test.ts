@@ -4,7 +4,7 @@ import { originPath, pathSegments } from '../../../src/verify/request/path.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
-import { del, get, post, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
+import { del, get, post, put, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { unlessRefused } from '../../support/refused.ts';
 
@@ -110,7 +110,7 @@ for (const [path, pattern, parameters] of [
       match?.route,
       ROUTES.find((route) => route.pattern === pattern),
     );
-    assert.deepEqual({ ...match?.parameters }, parameters);
+    assert.deepEqual({ ...match?.readParameters() }, parameters);
   });
 }
 
@@ -128,26 +128,29 @@ for (const path of [
   test(`matches ${path} with no route`, () => assert.deepEqual(router(path)?.matches, []));
 }
 
-const ANOTHER = 'give one of them another path';
+const ANOTHER = 'and neither is more specific; give one of them another path';
 
 for (const [one, other, common] of [
   ['/', '/', '/'],
   ['/a/b', '/a/b', '/a/b'],
-  ['/a/{x}', '/a/b', '/a/b'],
-  ['/a/b', '/{x}/b', '/a/b'],
-  ['/a/{x}/{y}', '/a/{z}/c', '/a/x/c'],
-  ['/a/{x}', '/{y}/b', '/a/b'],
+  ['/a/b', '/a/%62', '/a/b'],
   ['/{x}', '/{y}', '/x'],
-  ['/a%20b/{x}', '/{y}/{z}', '/a%20b/x'],
+  ['/a/{x}/c', '/a/b/{y}', '/a/b/c'],
+  ['/a/{x}', '/{y}/b', '/a/b'],
+  ['/{x}/b/{y}/d', '/a/{x}/c/{y}', '/a/b/c/d'],
+  ['/{x}/{y}/c', '/{x}/b/{y}', '/x/b/c'],
+  ['/a%20b/{x}', '/{y}/c%2Fd', '/a%20b/c%2Fd'],
+  // Go's documentation of ServeMux.
+  ['/posts/{id}', '/{resource}/latest', '/posts/latest'],
 ] as const) {
-  test(`refuses the overlapping routes ${one} and ${other}, and names a common path and a remedy`, () => {
+  test(`refuses the routes ${one} and ${other}, of which neither is more specific, and names a common path and a remedy`, () => {
     for (const patterns of [
       ['/z/z/z', one, other],
       [one, '/z/z/z', other],
       [one, other],
     ]) {
       const routes = patterns.map(routeAt);
-      const problem = `GET ${one} and ${other}: both match ${common}; ${ANOTHER}`;
+      const problem = `GET ${one} and ${other}: both match ${common}, ${ANOTHER}`;
       assert.deepEqual(routesProblems({ routes }), [problem]);
     }
   });
@@ -161,6 +164,7 @@ for (const [one, other] of [
   ['/a/{x}', '/b/{x}'],
   ['/a/{x}/c', '/a/{x}/d'],
   ['/a', '/A'],
+  ['/a', '/a%2Fb'],
 ] as const) {
   test(`accepts the routes ${one} and ${other}, which have no path in common`, () => {
     const routes = [one, other].map(routeAt);
@@ -174,11 +178,11 @@ test('accepts routes of several methods at one path, and finds each', () => {
   assert.deepEqual(routesProblems({ routes }), []);
   const { matches = [] } = createRouter(routes)('/a/b') ?? {};
   assert.deepEqual(
-    matches.map(({ route, parameters }) => [route.method, { ...parameters }]),
+    matches.map(({ route, readParameters }) => [route.method, readParameters()]),
     [
+      ['DELETE', {}],
       ['GET', { x: 'b' }],
       ['POST', { y: 'b' }],
-      ['DELETE', {}],
     ],
   );
 });
@@ -203,6 +207,7 @@ for (const [fix, ...patterns] of [
   [PARAMETER, '/a{x}', '/{y}b', '/{a-b}', '/{a}{b}', '/{}', '/{x', '/x}', '/{x}/a/{x}', '/:x/{x}', '/{a/b}'],
   [PARAMETER, '/:', '/:a-b', '/a[id]', '/[', '/a[', '/]', '/a]', '/a<id>', '/<', '/a<', '/>', '/a>'],
   [SEGMENTS, '/./api', '/..', '/%zz', '/a'.repeat(101), '/a\0', '/a\tb', '/\x1f', '/\x7f'],
+  [SEGMENTS, '/\ud83d', '/a\udc00b'],
 ] as const) {
   for (const pattern of patterns) {
     test(`refuses "${pattern}" as a pattern, and says what to write`, () => {
@@ -293,7 +298,7 @@ for (const [what, routes, problems] of [
     [
       ...strange(),
       'GET b: is not a path pattern; write /b',
-      `GET /a and /a: both match /a; ${ANOTHER}`,
+      `GET /a and /a: both match /a, ${ANOTHER}`,
       NO_RULE,
       NO_RULE,
     ],
@@ -316,19 +321,32 @@ test('refuses a copy of a route, and an object that looks like one', () => {
   }
 });
 
-test('refuses routes of any method at the paths of the service itself', () => {
+test('refuses routes of any method whose pattern is exactly a path of the service itself', () => {
   const routes = [
     routeAt('/a/{x}'),
     post('/a/b', open, () => {}),
     del('/{x}/{y}', open, () => {}),
+    put('/%61/b', open, () => {}),
     routeAt('/a'),
   ];
   const paths = ['/a/b', '/a/b/'];
   assert.deepEqual(routesProblems({ routes }, paths), [
-    'GET /a/{x}: matches /a/b, which the service serves itself; change the pattern',
     'POST /a/b: matches /a/b, which the service serves itself; change the pattern',
-    'DELETE /{x}/{y}: matches /a/b, which the service serves itself; change the pattern',
+    'PUT /%61/b: matches /a/b, which the service serves itself; change the pattern',
   ]);
+});
+
+test('gives no more general route a path of the service itself, in any spelling, of any method', () => {
+  const own = routeAt('/own');
+  const routes = [routeAt('/{x}'), post('/{x}', open, () => {}), routeAt('/{x}/{y}')];
+  const find = createRouter(routes, [under('/', authenticated)], [own], ['/a/*', '/a/*/']);
+  const at = (path: string) => find(path)?.matches.map(({ route }) => route);
+  for (const path of ['/own', '/%6Fwn']) assert.deepEqual(at(path), [own], path);
+  for (const path of ['/a/*', '/%61/%2A']) {
+    assert.deepEqual([at(path), find(path)?.demands], [[], [authenticated]], path);
+  }
+  assert.deepEqual(at('/other'), routes.slice(0, 2));
+  assert.deepEqual(at('/a/b'), routes.slice(2));
 });
 
 test('applies no rule at the paths of the service itself', () => {
@@ -362,7 +380,7 @@ test('accepts several parameters, even if one name is part of another', () => {
   const router = createRouter([routeAt('/{a}/{ab}/x/{b}')]);
   const { matches = [] } = router('/1/2/x/3') ?? {};
   assert.deepEqual(
-    matches.map(({ parameters }) => parameters),
+    matches.map(({ readParameters }) => readParameters()),
     [{ a: '1', ab: '2', b: '3' }],
   );
 });
@@ -460,11 +478,16 @@ test('finds the same match for every spelling of a path', () => {
   for (const { pattern } of ROUTES.filter((route) => /^\/[^{]+$/.test(route.pattern))) {
     const spelled = pattern.replace(/[a-z]/, (letter) => `%${letter.charCodeAt(0).toString(16)}`);
     assert.notEqual(spelled, pattern);
-    assert.deepEqual(both(spelled), both(pattern));
+    const [one, other] = [spelled, pattern].map((path) => {
+      const { demands, matches = [] } = both(path) ?? {};
+      const all = matches.map((match) => [match.route, match.demands, match.readParameters()]);
+      return [demands, all];
+    });
+    assert.deepEqual(one, other);
   }
 });
 
 test('freezes parameters, so that no handler can change them for the next request', () => {
-  const parameters = router('/api/public')?.matches[0]?.parameters ?? {};
+  const parameters = router('/api/public')?.matches[0]?.readParameters() ?? {};
   assert.throws(() => Object.assign(parameters, { orgId: '7' }), TypeError);
 });

@@ -1,0 +1,108 @@
+// Where the server of a store is now, asked of the hosts that its address names: the map of a cluster, or the
+// master that sentinels agree on. Trusts the hosts. Each is asked on a connection of its own.
+import type { Clock } from '../../verify/base/clock.ts';
+import { Connection, REPLY_MILLIS } from './connection.ts';
+import type { Demand, Locate } from './link.ts';
+import type { Reply } from './resp.ts';
+import { addressIn, type Address, type Target } from './target.ts';
+
+/** `undefined` if the reply says nothing. */
+type Read<Answer> = (reply: Reply, asked: Address) => Answer | undefined;
+
+/** Asks all hosts at once. Calls `hear` for each of them, in the order of their replies, within a second. */
+export function askEach<Answer>(
+  { hosts, isTls, credentials }: Target,
+  clock: Clock,
+  words: readonly string[],
+  read: Read<Answer>,
+  hear: (answer: Answer | undefined, reason: string) => void,
+) {
+  for (const host of hosts) {
+    let answer: Answer | undefined;
+    const endpoint = { ...host, isTls, greetingMillis: REPLY_MILLIS };
+
+    const connection = new Connection(endpoint, clock, {
+      onOpen() {
+        // A sentinel may have no password: then it replies an error to this, and goes on.
+        if (credentials.length > 0) connection.send(['AUTH', ...credentials], () => true);
+        connection.send(words, (reply) => {
+          if (reply !== undefined) answer = read(reply, host);
+          return false;
+        });
+      },
+      onEnd: (reason) => hear(answer, reason),
+    });
+  }
+}
+
+const textIn = (reply: Reply | undefined) =>
+  typeof reply === 'string' && reply.startsWith('$') ? reply.slice(1) : undefined;
+
+const numberIn = (reply: Reply | undefined) => Number(/^:(\d+)$/.exec(String(reply))?.[1]);
+
+const listIn = (reply: Reply | undefined): readonly Reply[] => (Array.isArray(reply) ? reply : []);
+
+/** Slots of a cluster, and the node that has them. */
+export interface SlotRange {
+  readonly first: number;
+  readonly last: number;
+  readonly node: Address;
+}
+
+/** Of `CLUSTER SLOTS`: first slot, last slot, and the master before its replicas. */
+export function rangesIn(reply: Reply, asked: Address): readonly SlotRange[] | undefined {
+  if (!Array.isArray(reply) || reply.length === 0) return undefined;
+
+  const ranges = reply.map((range: Reply) => rangeIn(range, asked));
+  return ranges.every((range) => range !== undefined) ? ranges : undefined;
+}
+
+function rangeIn(range: Reply, asked: Address): SlotRange | undefined {
+  const [first, last, master] = listIn(range);
+  const [host, port] = listIn(master);
+  const numbers = [first, last, port].map(numberIn);
+  if (numbers.includes(NaN)) return undefined;
+
+  const [from = 0, to = 0, at = 0] = numbers;
+  // A node that does not know its own name leaves it out.
+  const node = { host: textIn(host) || asked.host, port: at };
+  return { first: from, last: to, node };
+}
+
+/** Of `SENTINEL GET-MASTER-ADDR-BY-NAME`. */
+function masterIn(reply: Reply): string | undefined {
+  const [host, port] = listIn(reply).map(textIn);
+  return host && /^\d+$/.test(port ?? '') ? `${host}:${port}` : undefined;
+}
+
+/**
+ * Asks the sentinels. Stricter: the first reply is not enough. One sentinel that is cut off still names the
+ * old master, so most of them must agree, or all have been heard.
+ */
+export function locateMaster(target: Target, clock: Clock): Locate {
+  const words = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', target.master];
+
+  return function locate(found) {
+    const votes = new Map<string, number>();
+    let heard = 0;
+    let isFound = false;
+
+    askEach(target, clock, words, masterIn, (master, reason) => {
+      heard += 1;
+      if (master !== undefined) votes.set(master, (votes.get(master) ?? 0) + 1);
+      if (isFound) return;
+
+      const [leader] = [...votes].sort(([, one], [, other]) => other - one);
+      const isAgreed = leader !== undefined && leader[1] > target.hosts.length / 2;
+      isFound = isAgreed || heard === target.hosts.length;
+      if (isFound) found(leader && addressIn(leader[0]), reason);
+    });
+  };
+}
+
+/** A sentinel may be late. */
+export const IS_MASTER: Demand = {
+  words: ['ROLE'],
+  isMet: (reply) => Array.isArray(reply) && reply[0] === '$master',
+  otherwise: 'no-master',
+};

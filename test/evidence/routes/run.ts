@@ -1,0 +1,111 @@
+/* The cost of many routes, in processor time: the checks and the index at startup, each in a new process, and
+   the search for a path, in microseconds. Every ten routes are those of one resource, with
+   `/api/resource7/mine` beside `/api/resource7/{id}`. With the argument `mixed`, half of the routes begin with a
+   parameter and half with a literal, which is the worst order for the check of overlaps.
+
+   Shows: what 10 to 8,000 routes cost at startup, and what finding a path among them costs: see [docs/speed.md](docs/speed.md#many-routes).
+   Takes: 10 s.
+   Needs: nothing. */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Route } from '../../../src/service/routes/route.ts';
+
+/** A module of the build: tsx gives names to functions, which takes longer than the search itself. */
+const built = (name: string) => import(new URL(`../../../dist/${name}.js`, import.meta.url).href);
+
+const { open }: typeof import('../../../src/gate/rules/access.ts') = await built('gate/rules/access');
+const router: typeof import('../../../src/service/routes/router.ts') = await built('service/routes/router');
+const made: typeof import('../../../src/service/routes/route.ts') = await built('service/routes/route');
+const { createRouter, routesProblems } = router;
+const { del, get, patch, post, put } = made;
+
+const SIZES = [10, 100, 1_000, 8_000];
+const ROUTES_OF_A_RESOURCE = 10;
+const SEARCHES = 100_000;
+const ROUNDS = 9;
+
+const nothing = () => ({});
+
+const resource = (at: string): Route[] => [
+  get(at, open, nothing),
+  post(at, open, nothing),
+  get(`${at}/mine`, open, nothing),
+  get(`${at}/{id}`, open, nothing),
+  put(`${at}/{id}`, open, nothing),
+  patch(`${at}/{id}`, open, nothing),
+  del(`${at}/{id}`, open, nothing),
+  get(`${at}/{id}/items`, open, nothing),
+  post(`${at}/{id}/items`, open, nothing),
+  get(`${at}/{id}/items/{item}`, open, nothing),
+];
+
+const resources = (count: number) =>
+  Array.from({ length: count / ROUTES_OF_A_RESOURCE }, (_, at) => resource(`/api/resource${at}`)).flat();
+
+const mixed = (count: number) =>
+  Array.from({ length: count / 2 }, (_, at) => [
+    get(`/{tenant}/orders${at}/{id}`, open, nothing),
+    get(`/shop${at}/items/{id}`, open, nothing),
+  ]).flat();
+
+const micros = () => {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+};
+
+const median = (figures: readonly number[]) =>
+  figures.toSorted((one, other) => one - other)[ROUNDS >> 1] ?? 0;
+
+/** Of one search, over paths that differ. */
+function searchMicros(find: ReturnType<typeof createRouter>, paths: readonly string[]) {
+  const rounds = Array.from({ length: ROUNDS }, () => {
+    const before = micros();
+    for (let at = 0; at < SEARCHES; at += 1) find(paths[at % paths.length] ?? '/');
+    return (micros() - before) / SEARCHES;
+  });
+  return median(rounds).toFixed(2);
+}
+
+function measure(count: number, isMixed: boolean): readonly string[] {
+  const routes = isMixed ? mixed(count) : resources(count);
+  const before = micros();
+  const problems = routesProblems({ routes });
+  const checked = micros();
+  const find = createRouter(routes);
+  const indexed = micros();
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+
+  const patterns = routes.map(({ pattern }) => pattern);
+  const literal = patterns.filter((pattern) => !pattern.includes('{'));
+  const withParameters = patterns
+    .filter((pattern) => pattern.includes('{'))
+    .map((pattern, at) => pattern.replaceAll(/\{\w+\}/g, `x${at}`));
+  const missing = patterns.map((pattern) => `${pattern.replaceAll(/\{\w+\}/g, 'x')}/nothing/here`);
+
+  return [
+    count.toLocaleString('en'),
+    ((checked - before) / 1_000).toFixed(1),
+    ((indexed - checked) / 1_000).toFixed(1),
+    literal.length === 0 ? '–' : searchMicros(find, literal),
+    searchMicros(find, withParameters),
+    searchMicros(find, missing),
+  ];
+}
+
+const [argument, size] = process.argv.slice(2);
+const isMixed = argument === 'mixed';
+
+if (size === undefined) {
+  console.log(
+    '| routes | checks, ms | index, ms | literal path, µs | path with parameters, µs | no match, µs |',
+  );
+  console.log('|---|---|---|---|---|---|');
+
+  for (const count of SIZES) {
+    const file = fileURLToPath(import.meta.url);
+    const parameters = ['--import', 'tsx', file, isMixed ? 'mixed' : 'usual', String(count)];
+    console.log(execFileSync(process.execPath, parameters, { encoding: 'utf8' }).trim());
+  }
+} else {
+  console.log(`| ${measure(Number(size), isMixed).join(' | ')} |`);
+}

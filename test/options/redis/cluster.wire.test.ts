@@ -1,0 +1,327 @@
+/* A store that is a cluster, or that sentinels watch, played by fake stores: where commands go, and what
+   happens when a node moves, splits off or goes away. */
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { slotOf } from '../../../src/options/redis/cluster.ts';
+import { openClient, startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
+import { issue, NOW } from '../../verify/token/issuer.ts';
+import { openStand, storeWith, type Stand } from './revocations-fixture.ts';
+
+const UNAVAILABLE = 'revocation-store-unavailable';
+const TOKEN = issue({ sub: 'user 1', iat: NOW - 10 });
+
+const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
+
+/** The reply to `CLUSTER SLOTS` with these ranges. */
+const slots = (...ranges: readonly (readonly [first: number, last: number, port: number])[]) => {
+  const texts = ranges.map(([first, last, port]) => {
+    const node = `*4\r\n${bulk('127.0.0.1')}:${port}\r\n${bulk('id')}*0\r\n`;
+    return `*3\r\n:${first}\r\n:${last}\r\n${node}`;
+  });
+  return `*${ranges.length}\r\n${texts.join('')}`;
+};
+
+interface Nodes {
+  readonly first: FakeStore;
+  readonly second: FakeStore;
+  /** What every node replies to `CLUSTER SLOTS`. */
+  map: string;
+}
+
+/** Two nodes, each of which has half of the slots. */
+async function startNodes(t: TestContext): Promise<Nodes> {
+  const play =
+    (good: Say): Say =>
+    (words, socket) =>
+      words[0] === 'CLUSTER' ? nodes.map : good(words, socket);
+  const entries = new Map<string, string>();
+  const first = await startFakeStore(t, play(storeWith(entries)));
+  const second = await startFakeStore(t, play(storeWith(entries)));
+  const nodes = { first, second, map: slots([0, 8_191, first.port], [8_192, 16_383, second.port]) };
+  return nodes;
+}
+
+const addressOf = (...stores: readonly FakeStore[]) =>
+  `redis-cluster://:secret@${stores.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
+
+/** Only these commands. */
+const asked = ({ commands }: FakeStore, word = 'MGET') =>
+  commands.filter(([command, key = '']) => command === word && !key.endsWith('{}'));
+
+/** Moves the clock in steps of 100 ms until it holds. */
+async function untilSo(
+  stand: Pick<Stand, 'clock'>,
+  isSo: () => unknown,
+  mostMillis = 5_000,
+): Promise<number> {
+  for (let millis = 0; millis <= mostMillis; millis += 100) {
+    for (let turn = 0; turn < 20; turn += 1) {
+      if (await isSo()) return millis;
+      await new Promise(setImmediate);
+    }
+    stand.clock.advance(100);
+  }
+  return assert.fail(`not so for ${mostMillis} ms`);
+}
+
+describe('a cluster', () => {
+  for (const [key, slot] of [
+    ['123456789', 12_739],
+    ['foo', 12_182],
+    ['{user1000}.following', 3_443],
+    ['{user1000}.followers', 3_443],
+    ['foo{}{bar}', 8_363],
+    ['foo{{bar}}zap', 4_015],
+    ['', 0],
+  ] as const) {
+    test(`has ${JSON.stringify(key)} in slot ${slot}, as its specification says`, () =>
+      assert.equal(slotOf(key), slot));
+  }
+
+  test('is asked by the node that has the slot, over one connection to each, with the password', async (t) => {
+    const { first, second } = await startNodes(t);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    for (let count = 0; count < 5; count += 1) assert.equal(await stand.verdict(TOKEN), 'accepted');
+    const [, key = ''] = [...asked(first), ...asked(second)][0] ?? [];
+    const owner = slotOf(key) < 8_192 ? first : second;
+    assert.equal(asked(owner).length, 5);
+    assert.equal(asked(first).length + asked(second).length, 5);
+    assert.deepEqual(second.commands.slice(0, 2), [['AUTH', 'secret'], ['PING']]);
+    assert.equal(second.sockets.length, 1);
+  });
+
+  for (const [word, expected] of [
+    ['MOVED', ['MGET']],
+    ['ASK', ['ASKING', 'MGET']],
+  ] as const) {
+    test(`is asked once more by the node that -${word} names, even if it was not known`, async (t) => {
+      const nodes = await startNodes(t);
+      const { first, second } = nodes;
+      nodes.map = slots([0, 16_383, first.port]);
+      const stand = await openStand(t, { address: addressOf(first) });
+      await stand.logged('revocation store ready');
+      const good = first.say;
+      first.say = (words, socket) =>
+        words[0] === 'MGET' ? `-${word} 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
+      assert.equal(await stand.verdict(TOKEN), 'accepted');
+      assert.deepEqual(
+        second.commands.map(([command]) => command).filter((command) => !['AUTH', 'PING'].includes(command!)),
+        expected,
+      );
+      assert.equal(stand.isUp(), true);
+    });
+  }
+
+  test('answers nothing when the second node sends the command on as well', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    for (const [one, other] of [
+      [first, second],
+      [second, first],
+    ] as const) {
+      const good = one.say;
+      one.say = (words, socket) =>
+        words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${other.port}\r\n` : good(words, socket);
+    }
+    assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    assert.equal(asked(first).length + asked(second).length, 2);
+  });
+
+  test('waits no longer than a second in all for a node that it is sent to', async (t) => {
+    const nodes = await startNodes(t);
+    const { first } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const silent = await startFakeStore(t, () => undefined);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    const good = first.say;
+    first.say = (words, socket) =>
+      words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${silent.port}\r\n` : good(words, socket);
+    const verdict = stand.verdict(TOKEN);
+    await silent.received(1);
+    stand.clock.advance(1_000);
+    assert.equal(await verdict, UNAVAILABLE);
+  });
+
+  test('learns the slots again after -MOVED, and at most once a second', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    const good = first.say;
+    first.say = (words, socket) =>
+      words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
+    nodes.map = slots([0, 16_383, second.port]);
+    const learnt = () => asked(first, 'CLUSTER').length;
+    for (let count = 0; count < 20; count += 1) assert.equal(await stand.verdict(TOKEN), 'accepted');
+    assert.equal(learnt(), 1);
+    await untilSo(stand, () => learnt() === 2, 1_000);
+    await untilSo(stand, async () => {
+      const before = asked(first).length;
+      return (await stand.verdict(TOKEN)) === 'accepted' && asked(first).length === before;
+    });
+    assert.equal(learnt(), 2);
+  });
+
+  test('answers 503 for exactly the slots of a node that is away, until another has them [J7]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    const client = openClient(t, addressOf(first, second));
+    await client.logged('replay store ready');
+    const jtis = Array.from({ length: 40 }, (_, index) => `jti ${index}`);
+    const whole = await Promise.all(jtis.map((jti) => client.record(jti)));
+    assert.deepEqual(new Set(whole), new Set(['new']));
+
+    const ofSecond = new Set(asked(second, 'SET').map(([, key]) => key));
+    await second.close();
+    await client.logged('replay store lost');
+    const again = await Promise.all(jtis.map((jti) => client.record(`again ${jti}`)));
+    assert.deepEqual(new Set(again), new Set(['new', 'unavailable']));
+    assert.ok(ofSecond.size > 0);
+
+    nodes.map = slots([0, 16_383, first.port]);
+    const isReady = () => client.logs.at(-1)?.message === 'replay store ready';
+    await untilSo(client, isReady, 2_000);
+    const last = await Promise.all(jtis.map((jti) => client.record(`last ${jti}`)));
+    assert.deepEqual(new Set(last), new Set(['new']));
+  });
+
+  test('is learnt from the first host that responds', async (t) => {
+    const { first } = await startNodes(t);
+    const silent = await startFakeStore(t, () => undefined);
+    const stand = await openStand(t, {
+      address: `redis-cluster://:secret@127.0.0.1:1,127.0.0.1:${silent.port},127.0.0.1:${first.port}`,
+    });
+    await stand.logged('revocation store ready');
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+  });
+
+  for (const [what, reply, reason] of [
+    ['is none', '-ERR This instance has cluster support disabled\r\n', 'ERR'],
+    ['refuses the right', '-NOPERM x\r\n', 'NOPERM'],
+    ['replies an empty map', '*0\r\n', 'reply-refused'],
+    ['replies no map', '+OK\r\n', 'reply-refused'],
+    ['replies half a range', '*1\r\n*2\r\n:0\r\n:1\r\n', 'reply-refused'],
+  ] as const) {
+    test(`is lost, and lets no token pass, when the host ${what}`, async (t) => {
+      const say: Say = ([command]) => (command === 'CLUSTER' ? reply : '+OK\r\n');
+      const store = await startFakeStore(t, say);
+      const stand = await openStand(t, { address: addressOf(store) });
+      assert.equal((await stand.logged('revocation store lost')).reason, reason);
+      assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+      assert.doesNotMatch(JSON.stringify(stand.logs), /secret/);
+    });
+  }
+
+  test('ends for good when it is closed', async (t) => {
+    const { first } = await startNodes(t);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    stand.revocations.close();
+    assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    await untilSo(stand, () => stand.clock.pending.length === 0);
+    assert.equal(stand.logs.length, 1);
+  });
+});
+
+describe('sentinels', () => {
+  /** A sentinel that names this port. */
+  const sentinel =
+    (portOf: () => number): Say =>
+    ([command]) => {
+      if (command === 'AUTH') return '-ERR no password is set\r\n';
+      return `*2\r\n${bulk('127.0.0.1')}${bulk(String(portOf()))}`;
+    };
+
+  const master = (role = 'master'): Say => {
+    const good = storeWith(new Map());
+    return (words, socket) => (words[0] === 'ROLE' ? `*3\r\n${bulk(role)}:0\r\n*0\r\n` : good(words, socket));
+  };
+
+  const addressOfSentinels = (...stores: readonly FakeStore[]) =>
+    `redis-sentinel://:secret@${stores.map(({ port }) => `127.0.0.1:${port}`).join(',')}/2?master=main`;
+
+  test('name the master, which is asked for its role', async (t) => {
+    const store = await startFakeStore(t, master());
+    const watcher = await startFakeStore(
+      t,
+      sentinel(() => store.port),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await stand.logged('revocation store ready');
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    assert.deepEqual(watcher.commands, [
+      ['AUTH', 'secret'],
+      ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main'],
+    ]);
+    assert.deepEqual(store.commands.slice(0, 4), [['AUTH', 'secret'], ['SELECT', '2'], ['ROLE'], ['PING']]);
+  });
+
+  test('are asked again when the connection is lost, and the new master is used within two seconds [J7]', async (t) => {
+    const old = await startFakeStore(t, master());
+    const next = await startFakeStore(t, master());
+    let port = old.port;
+    const watchers = await Promise.all(
+      [0, 1, 2].map(() =>
+        startFakeStore(
+          t,
+          sentinel(() => port),
+        ),
+      ),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
+    await stand.logged('revocation store ready');
+    await old.close();
+    await stand.logged('revocation store lost');
+    assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    port = next.port;
+    await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted', 2_000);
+    await stand.logged('revocation store ready', 2);
+  });
+
+  test('of which one is cut off do not lead to the old master', async (t) => {
+    const old = await startFakeStore(t, master());
+    const next = await startFakeStore(t, master());
+    const ports = [old.port, next.port, next.port];
+    const watchers = await Promise.all(
+      ports.map((port) =>
+        startFakeStore(
+          t,
+          sentinel(() => port),
+        ),
+      ),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
+    await stand.logged('revocation store ready');
+    assert.deepEqual(old.commands, []);
+  });
+
+  test('lead to nothing while the server is a replica', async (t) => {
+    const store = await startFakeStore(t, master('slave'));
+    const watcher = await startFakeStore(
+      t,
+      sentinel(() => store.port),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    assert.equal((await stand.logged('revocation store lost')).reason, 'no-master');
+    assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    store.say = master();
+    await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted', 2_000);
+  });
+
+  for (const [what, reply, reason] of [
+    ['know no such master', '*-1\r\n', 'reply-refused'],
+    ['want another password', '-NOAUTH x\r\n', 'NOAUTH'],
+  ] as const) {
+    test(`that ${what} lead to nothing`, async (t) => {
+      const watcher = await startFakeStore(t, ([command]) => (command === 'AUTH' ? '-ERR x\r\n' : reply));
+      const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+      assert.equal((await stand.logged('revocation store lost')).reason, reason);
+      assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    });
+  }
+});
