@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 16_850,
-  createGate: 27_450,
-  createService: 40_580,
-  runService: 50_930,
-  server: 52_140,
-  'all of src': 85_100,
+  verify: 16_900,
+  createGate: 27_720,
+  createService: 41_490,
+  runService: 52_070,
+  server: 53_310,
+  'all of src': 86_780,
 };
 
 const GROWTH = 1.02;
@@ -32,7 +32,7 @@ const MOST_TOKENS_OF_A_FILE = 1_600;
 const USUAL_TOKENS_ON_A_LINE = 26;
 const MOST_TOKENS_ON_A_LINE = 30;
 /** The number of lines above the usual bound, in all of src. */
-const MOST_FULL_LINES = 52;
+const MOST_FULL_LINES = 62;
 
 /** The modules of `node:` that each file or folder may import. `type` grants only types. */
 const GRANTS: Readonly<Record<string, readonly string[]>> = {

@@ -47,10 +47,8 @@ export interface Checks extends Answers {
 }
 
 export function createChecks(values: GateValues, serving: Serving): Checks {
-  const { clock } = serving;
-  const { log = NO_LOG } = values.log ?? {};
-  const metrics = Part.contentOf(values.metrics);
-  const surroundings = { clock, log, count: metrics?.count };
+  const surroundings = surroundingsOf(values, serving);
+  const { clock, log } = surroundings;
   const issuers = createIssuers(values, surroundings);
   const revocations = Part.contentOf(values.revocations);
   const joined = revocations?.join(issuers, surroundings);
@@ -58,27 +56,28 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
 
   const verification = createVerification(values, issuers, replayStore, surroundings, joined);
   const answers = createAnswers(values, serving, verification);
-  const unwatch = metrics?.watch({ ...serving, issuers, replayStore, revocations });
+  const watched = { ...serving, issuers, replayStore, revocations };
+  const unwatch = Part.contentOf(values.metrics)?.watch(watched);
 
-  return {
-    ...answers,
-    issuers,
-    replayStore,
-    log,
-    fetchKeys: () => issuers.map(({ keys }) => keys.refresh()),
-    isReady: () => haveKeys(issuers),
+  function close() {
+    for (const { keys } of issuers) keys.close();
+    replayStore.close?.();
+    joined?.leave();
+    answers.observer.summarize();
+    unwatch?.();
+  }
 
-    close() {
-      for (const { keys } of issuers) keys.close();
-      replayStore.close?.();
-      joined?.leave();
-      answers.observer.summarize();
-      unwatch?.();
-    },
-  };
+  const fetchKeys = () => issuers.map(refresh);
+  return { ...answers, issuers, replayStore, log, fetchKeys, isReady: () => haveKeys(issuers), close };
 }
 
+const refresh = ({ keys }: Issuer) => keys.refresh();
+
 const NO_LOG: Log = () => {};
+
+function surroundingsOf({ log, metrics }: GateValues, { clock }: Serving): Surroundings {
+  return { clock, log: log?.log ?? NO_LOG, count: Part.contentOf(metrics)?.count };
+}
 
 /** In this process, unless an option says where. */
 function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
@@ -105,6 +104,7 @@ function createVerification(
   const { clock, count } = surroundings;
   const verifyToken = createTokenVerifier(issuers, clock, values.tokenCacheEntries, count);
   const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(values.dpopMode);
+
   return {
     surroundings,
     verifyToken: joined?.protect(verifyToken) ?? verifyToken,

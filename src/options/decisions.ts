@@ -106,12 +106,12 @@ class Asking {
     return andThen(outcome, (known) => this.#conclude(known, surroundings));
   }
 
-  #begin(caller: Caller, { facts, parameters = {}, connection }: Question, { clock }: Surroundings) {
+  #begin(caller: Caller, { facts, readParameters, connection }: Question, { clock }: Surroundings) {
     const controller = new AbortController();
     const { method, path } = facts;
     try {
       const { signal } = controller;
-      const asked = Object.freeze({ caller, method, path, parameters: { ...parameters }, signal });
+      const asked = Object.freeze({ caller, method, path, parameters: { ...readParameters?.() }, signal });
       const value: unknown = this.#decide(asked);
       return isPromise(value) ? this.#await(value, controller, connection, clock) : { value };
     } catch (error) {

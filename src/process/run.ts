@@ -109,11 +109,7 @@ async function planProblems({ kind, routes, hooks, loaded: { settings } }: Plann
 /** Runs it, or tells what would run. */
 async function run(planned: Planned, isCheck: boolean) {
   const { settings } = planned.loaded;
-  // Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy
-  // and each store get a thread.
-  const more = settings.revocationStore === undefined ? 2 : 3;
-  const names = Object.keys(settings.issuers).length + more;
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * names);
+  process.env.UV_THREADPOOL_SIZE ??= String(threadsFor(settings));
 
   const { onStart, onStop, ...others } = readHooks(planned.hooks);
   const options = { ...(await optionsOf(settings)), ...others };
@@ -124,6 +120,15 @@ async function run(planned: Planned, isCheck: boolean) {
   if (onStart !== undefined) await start(service, onStart, options);
   endOnSignal(service, onStop, clock);
   return serve(service, deployment);
+}
+
+/**
+ * Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy and
+ * each store get a thread.
+ */
+function threadsFor({ issuers, revocationStore }: Settings) {
+  const more = revocationStore === undefined ? 2 : 3;
+  return 2 * (Object.keys(issuers).length + more);
 }
 
 function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log: ServiceOptions['log']) {

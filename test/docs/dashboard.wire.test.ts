@@ -27,6 +27,7 @@ function namesWith(settings: object): readonly string[] {
 }
 
 const store = 'redis://127.0.0.1:1';
+
 const withRedis = {
   dpopMode: 'ALLOWED',
   replayStore: redisReplayStore(store),

@@ -12,7 +12,7 @@ import type { Judged, Tell } from '../events.ts';
 import { turnAway, type RequestRecord } from '../record.ts';
 import { nonceFields } from '../replies/refusal-replies.ts';
 import { pairsOf } from '../replies/reply.ts';
-import { isAccess, mayWait, type DecidedAccess } from '../rules/access.ts';
+import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from '../rules/access.ts';
 import { refuseForm, requestOf } from './request.ts';
 import type {
   Authorization,
@@ -27,14 +27,6 @@ import type {
 const NO_FACTS = { method: '', host: undefined, path: '', rawHeaders: [] };
 
 const TOO_LATE = 'the response began before admit was done; await admit';
-
-/** Without `await`, `refusal` would be `undefined`, as for a caller who may pass. */
-const toBeAwaited = <Value>(value: MaybePromise<Value>): Promise<Value> =>
-  Object.defineProperty(Promise.resolve(value), 'refusal', { get: throwNotAwaited });
-
-function throwNotAwaited(): never {
-  throw new TypeError('authorize waits for the decisions of this access; await it');
-}
 
 function requireAccess(access: unknown) {
   if (!isAccess(access)) throw new TypeError('the gate needs an access, such as needs()');

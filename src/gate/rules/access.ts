@@ -92,6 +92,14 @@ export function mayWait({ guards }: DecidedAccess<unknown>) {
   return guards.some(({ further }) => further?.wait);
 }
 
+/** Without `await`, `refusal` would be `undefined`, as for a caller who may pass. */
+export const toBeAwaited = <Value>(value: MaybePromise<Value>): Promise<Value> =>
+  Object.defineProperty(Promise.resolve(value), 'refusal', { get: throwNotAwaited });
+
+function throwNotAwaited(): never {
+  throw new TypeError('authorize waits for the decisions of this access; await it');
+}
+
 const isLogin = ({ refused }: AnyGuard) => refused.refusal.reason === 'login-insufficient';
 
 /**

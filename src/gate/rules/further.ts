@@ -12,7 +12,8 @@ export type { Surroundings };
 /** What a decision is asked about, beside the caller. */
 export interface Question {
   readonly facts: RequestFacts;
-  readonly parameters?: object;
+  /** Of the route. */
+  readonly readParameters?: () => object;
   /** A socket or signal, which tells that the client has left. */
   readonly connection?: unknown;
 }

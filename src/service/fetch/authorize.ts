@@ -4,7 +4,7 @@ import type { Decide } from '../../gate/decide.ts';
 import type { Authorization } from '../../gate/foreign/verdict.ts';
 import type { Replied, Replies } from '../../gate/replies/refusal-replies.ts';
 import { pairsOf } from '../../gate/replies/reply.ts';
-import { isAccess, mayWait, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
+import { isAccess, mayWait, toBeAwaited, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
 import { andThen, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
@@ -57,7 +57,8 @@ export function createAuthorize(decide: Decide, replies: Replies, clock: Clock):
     const now = known && copyOf(known, claimsOf(known), clock.now());
     const { rawHeaders, socket: connection } = request;
     const facts = { method, path, host: undefined, rawHeaders };
-    const asked = { facts, parameters, connection, demands: [access], isServed: true, caller: now };
+    const question = { facts, connection, readParameters: () => parameters };
+    const asked = { ...question, demands: [access], isServed: true, caller: now };
 
     const authorized = andThen(decide(asked), (record) => {
       // Nobody would get the refusal.
@@ -66,6 +67,6 @@ export function createAuthorize(decide: Decide, replies: Replies, clock: Clock):
 
       return { refusal: new Refusal(replies.complete(record, request)) };
     });
-    return mayWait(access) ? Promise.resolve(authorized) : authorized;
+    return mayWait(access) ? toBeAwaited(authorized) : authorized;
   };
 }
