@@ -57,9 +57,12 @@ export class Cluster implements Client {
   };
 
   isUp = (): boolean => {
-    const covered = this.#ranges.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-    const isReady = this.#ranges.every(({ node }) => this.#links.get(nameOf(node))?.isReady);
-    return covered === SLOTS && isReady;
+    let covered = 0;
+    for (const { first, last, node } of this.#ranges) {
+      const link = this.#links.get(nameOf(node));
+      if (link?.isReady) covered += last - first + 1;
+    }
+    return covered === SLOTS;
   };
 
   close = (): void => {
@@ -116,7 +119,8 @@ export class Cluster implements Client {
       if (!link.send(words, finish)) finish(undefined);
     };
 
-    const cancel = this.#clock.after(dueAt - this.#clock.monotonic(), () => finish(undefined));
+    const millisLeft = dueAt - this.#clock.monotonic();
+    const cancel = this.#clock.after(millisLeft, () => finish(undefined));
     this.#waiting.add(attempt);
     attempt();
   }

@@ -38,9 +38,14 @@ export function askEach<Answer>(
 const textIn = (reply: Reply | undefined) =>
   typeof reply === 'string' && reply.startsWith('$') ? reply.slice(1) : undefined;
 
-const numberIn = (reply: Reply | undefined) => Number(/^:(\d+)$/.exec(String(reply))?.[1]);
+function numberIn(reply: Reply | undefined) {
+  const [, digits] = /^:(\d+)$/.exec(String(reply)) ?? [];
+  return Number(digits);
+}
 
-const listIn = (reply: Reply | undefined): readonly Reply[] => (Array.isArray(reply) ? reply : []);
+function listIn(reply: Reply | undefined): readonly Reply[] {
+  return Array.isArray(reply) ? reply : [];
+}
 
 /** Slots of a cluster, and the node that has them. */
 export interface SlotRange {

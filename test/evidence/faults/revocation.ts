@@ -64,7 +64,8 @@ describe('the service', { timeout: 240_000 }, () => {
 
       store.say = good;
       const seconds = await until('tokens pass again', isAccepted, RECOVERY_SECONDS + 1);
-      const [tokens, publics] = [await load.stop(), await beside.stop()];
+      const tokens = await load.stop();
+      const publics = await beside.stop();
       rows.push({ fault: what, requests: tokens.answered, 'longest ms': longest, 'recovery s': seconds });
       assert.deepEqual([tokens.except('token 200', 'token 503'), tokens.lost], [{}, 0]);
       assert.deepEqual([publics.except('public 200'), publics.lost], [{}, 0]);

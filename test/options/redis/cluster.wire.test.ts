@@ -283,19 +283,21 @@ describe('sentinels', () => {
     await stand.logged('revocation store ready', 2);
   });
 
-  test('of which one is cut off do not lead to the old master', async (t) => {
+  test('of which one is cut off do not lead to the old master, even if that one replies first', async (t) => {
     const old = await startFakeStore(t, master());
     const next = await startFakeStore(t, master());
-    const ports = [old.port, next.port, next.port];
-    const watchers = await Promise.all(
-      ports.map((port) =>
-        startFakeStore(
-          t,
-          sentinel(() => port),
-        ),
-      ),
+    const cutOff = await startFakeStore(
+      t,
+      sentinel(() => old.port),
     );
-    const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
+    const others = [await startFakeStore(t, () => undefined), await startFakeStore(t, () => undefined)];
+    const stand = await openStand(t, { address: addressOfSentinels(cutOff, ...others) });
+    for (const each of [cutOff, ...others]) await each.received(2);
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    assert.deepEqual([stand.logs, old.sockets], [[], []]);
+
+    const reply = `*2\r\n${bulk('127.0.0.1')}${bulk(String(next.port))}`;
+    for (const { sockets } of others) sockets[0]?.write(`-ERR x\r\n${reply}`);
     await stand.logged('revocation store ready');
     assert.deepEqual(old.commands, []);
   });
