@@ -340,6 +340,11 @@ for (const [what, issuers, problem] of [
     partnerWith({ domain: 'idp.test' }),
     /^issuers\.partner: issuer: is also the issuer/,
   ],
+  [
+    'the issuer of one of several others',
+    { ...GIVEN.issuers, again: GIVEN.issuers.partner },
+    /^issuers\.again: issuer: is also the issuer \(iss\) of another; give each its own$/,
+  ],
   ['an upper-case name', { Other: GIVEN.issuers.partner }, NAMES],
   ['the name of the first', { idp: GIVEN.issuers.partner }, NAMES],
   ['a Map', new Map([['partner', GIVEN.issuers.partner]]), /^issuers: must be an object with the options of/],

@@ -87,6 +87,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   errorDetail: [[1, 'must be true or false']],
   errorDocsUrl: [
     'http://a.test',
+    'x-https://a.test',
     'https://a.test/?b',
     'https://a.test/#b',
     'https://a.test/"',
