@@ -92,6 +92,8 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     'https://a.test/#b',
     'https://a.test/"',
     'https://a b.test',
+    'https://a.test/b c',
+    'https://a.test/é',
   ].map((url) => [url, 'must be a URL that begins with https://, without "?", "#", a quote or a backslash']),
   log: [[{ level: 'info' }, 'must be a part that jsonLog() makes']],
   revocations: [['redis://store.test', 'must be a part that createRevocations({ store }) makes']],
