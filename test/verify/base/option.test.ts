@@ -83,6 +83,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   replayStore: [['redis://store.test', 'must be a part that redisReplayStore(url) makes']],
   clientCertificates: [[{ source: 'tls' }, 'must be a part that clientCertificates({ source }) makes']],
   connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
+  keyAccess: [[{ caFile: 'x' }, 'must be a part that keyAccess({ tokenFile, caFile }) makes']],
   fetchKeys: [[{}, 'must be a function']],
   errorDetail: [[1, 'must be true or false']],
   errorDocsUrl: [
