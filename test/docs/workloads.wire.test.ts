@@ -94,7 +94,7 @@ const PLATFORMS: readonly Platform[] = [
       ref: 'refs/heads/main',
     },
     calls: [
-      ['the repository in its environment', 'POST /api/releases', {}, 201],
+      ['the repository in its environment', 'POST /api/releases', {}, 200],
       ['a repository that took over the name', 'POST /api/releases', { repository_id: '75' }, 403],
       ['another environment', 'POST /api/releases', { environment: 'staging' }, 403],
       ['a job without environment', 'POST /api/releases', { environment: undefined }, 403],
@@ -114,7 +114,7 @@ const PLATFORMS: readonly Platform[] = [
       ref_protected: 'true',
     },
     calls: [
-      ['a protected ref of the project', 'POST /api/releases', {}, 201],
+      ['a protected ref of the project', 'POST /api/releases', {}, 200],
       ['another project', 'POST /api/releases', { project_id: '21' }, 403],
       ['an unprotected ref', 'POST /api/releases', { ref_protected: 'false' }, 403],
       ['another audience', 'POST /api/releases', { aud: 'https://gitlab.com' }, 401],
