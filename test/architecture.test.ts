@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 16_900,
-  createGate: 27_720,
-  createService: 41_490,
-  runService: 52_070,
-  server: 53_310,
-  'all of src': 86_780,
+  verify: 17_070,
+  createGate: 27_900,
+  createService: 41_670,
+  runService: 52_600,
+  server: 53_840,
+  'all of src': 88_300,
 };
 
 const GROWTH = 1.02;

@@ -94,8 +94,10 @@ const PATHS: Readonly<Record<string, string>> = {
   keyAccess: 'gatehouse-http/key-access',
 };
 
-const partsIn = (owner: object) =>
-  Object.entries(owner).flatMap(([name, value]) => (Part.is(value) ? name : []));
+function partsIn(owner: object) {
+  const parts = Object.entries(owner).filter(([, value]) => Part.is(value));
+  return parts.map(([name]) => name);
+}
 
 function importsOf(options: ServiceOptions) {
   const owners = [options, ...Object.values(options.issuers ?? {})];

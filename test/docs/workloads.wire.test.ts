@@ -145,6 +145,7 @@ async function startPlatform(t: TestContext, { issuer, jwksUri, named = jwksUri,
     [path]: `https://${host}${path}` === jwksUri ? keySet : undefined,
     ...(path === DISCOVERY && { [DISCOVERY]: { issuer, jwks_uri: named } }),
   });
+
   const wanted = ownToken === undefined ? undefined : () => ownToken;
   const server = await startCluster(t, (_, asked) => documentsFor(asked), wanted);
   const proxy = await startProxy(server.port);
@@ -176,6 +177,7 @@ async function importSample(section: string, write: ReturnType<typeof directoryF
 
 for (const platform of PLATFORMS) {
   const { section, issuer, claims, calls } = platform;
+
   test(`docs/workloads.md accepts the tokens of ${section} that it means, and no others [§25]`, async (t) => {
     const write = directoryFor(t);
     const { server, IDP_PROXY } = await startPlatform(t, platform);
