@@ -381,6 +381,16 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     });
   }
 
+  test('lets the system ask whether a client that says nothing is still there, from the next sweep on', async (t) => {
+    const { ask, source, responses } = await openStreams(t);
+    const wire = await ask('/silent');
+    (await source()).send('one');
+    await wire.until((text) => text.includes('one'));
+    const asked = t.mock.method(responses[0]!.socket!, 'setKeepAlive');
+    await passSeconds(1);
+    assert.deepEqual(asked.mock.calls[0]?.arguments, [true, 30_000]);
+  });
+
   test('has no time limit of its own, even if it is silent for an hour, and none is read meanwhile', async (t) => {
     const { ask, source } = await openStreams(t, { HANDLER_TIMEOUT_SECONDS: '1' });
     const wire = await ask('/stream');
