@@ -104,7 +104,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   }
 
   async function write(chunk: Uint8Array) {
-    for (let at = 0; at < chunk.length && !isOver; at += PIECE_BYTES) {
+    for (let at = 0; at < chunk.length && !isOver && !exchange.isGone; at += PIECE_BYTES) {
       if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await woken();
     }
   }
@@ -139,13 +139,15 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     response.end();
   }
 
+  async function writeFrom(first: Uint8Array | undefined) {
+    for (let chunk = first; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
+    end();
+  }
+
   exchange.onInterrupted(check);
   response.on('drain', () => wake());
   try {
-    let chunk = await begin();
-    if (isEventStream) chunk = await next();
-    for (; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
-    end();
+    await writeFrom((await begin()) ?? (await next()));
   } catch (error) {
     // Once cancelled, or aborted by the signal, the end is known.
     if (!isOver || !response.headersSent) throw error;
