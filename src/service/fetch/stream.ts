@@ -88,19 +88,16 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     else cancelTimer = clock.after(leftMillis, () => finishAt(millis));
   }
 
-  /** Skips empty chunks, which would end a chunked message (RFC 9112 §7.1). */
   async function next(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const { done, value } = await (reader?.read() ?? ENDED);
-      if (done || isOver) return undefined;
-      if (!isBytes(value)) throw new UsageError(NO_BYTES);
+    const { done, value } = await (reader?.read() ?? ENDED);
+    if (done || isOver) return undefined;
+    if (!isBytes(value)) throw new UsageError(NO_BYTES);
 
-      bytesLeft -= value.length;
-      if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
-      // The last byte waits until nothing follows it.
-      if (bytesLeft === 0) await next();
-      if (value.length > 0) return value;
-    }
+    bytesLeft -= value.length;
+    if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
+    // The last byte waits until nothing follows it.
+    if (bytesLeft === 0) await next();
+    return value;
   }
 
   async function write(chunk: Uint8Array) {
