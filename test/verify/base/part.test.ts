@@ -86,6 +86,7 @@ for (const name of ['connect', 'clientCertificates', 'keyAccess', 'metadata', 'c
 
 for (const [name, part] of [
   ['replayStore', PARTS.replayStore()],
+  ['revocations', PARTS.revocations()],
   ['log', PARTS.log()],
   ['metrics', createMetrics()],
 ] as const) {
