@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 16_900,
-  createGate: 27_720,
-  createService: 41_490,
-  runService: 52_070,
-  server: 53_310,
-  'all of src': 86_780,
+  verify: 17_070,
+  createGate: 27_900,
+  createService: 41_670,
+  runService: 52_600,
+  server: 53_840,
+  'all of src': 88_300,
 };
 
 const GROWTH = 1.02;
@@ -59,6 +59,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'options/decisions.ts': ['type node:events'],
   'options/certificates/addresses.ts': ['node:net'],
   'options/certificates/fields.ts': ['node:crypto'],
+  'options/key-access.ts': ['node:crypto', 'node:fs', 'node:path', 'node:tls'],
   'options/proxy.ts': ['node:http', 'type node:net'],
   'options/redis/entries.ts': ['node:crypto'],
   'options/redis/connection.ts': ['node:net', 'node:tls'],
@@ -69,6 +70,13 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'process/probe.ts': ['node:http'],
   'testing/test-issuer.ts': ['node:crypto'],
 };
+
+const MAY_IMPORT_LATER = [
+  'process/run.ts',
+  'settings/table.ts',
+  'settings/parts.ts',
+  'settings/load-settings.ts',
+];
 
 const TOP_LEVEL = [
   '.ci',
@@ -221,9 +229,7 @@ describe('the layout', () => {
     assert.deepEqual(
       // A process loads a part only if its setting is set, and a parser only if there may be a file.
       offences((text, file) =>
-        ['process/run.ts', 'settings/parts.ts', 'settings/load-settings.ts'].includes(file)
-          ? []
-          : (withoutComments(text).match(effects) ?? []),
+        MAY_IMPORT_LATER.includes(file) ? [] : (withoutComments(text).match(effects) ?? []),
       ),
       {},
     );

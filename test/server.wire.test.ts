@@ -11,6 +11,7 @@ import { after, before, describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from './idp/provider.ts';
 import { speakTls, startRawServer } from './idp/raw-server.ts';
+import { CLUSTER_AUTHORITY } from './options/key-access-fixture.ts';
 import { ask, exchange, openWire } from './support/client.ts';
 import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
 
@@ -170,6 +171,14 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       CLIENT_CERT_SOURCE: 'rfc9440',
       CLIENT_CERT_PROXIES: '127.0.0.1',
       CLIENT_CERT_REQUIRED: 'true',
+      IDP_JWKS_TOKEN_FILE: fileURLToPath(new URL('settings/token-1.txt', import.meta.url)),
+      IDP_CA_FILE: CLUSTER_AUTHORITY,
+      ISSUERS: 'partner,other',
+      ISSUER_PARTNER_DOMAIN: 'partner.test',
+      ISSUER_PARTNER_AUDIENCE: 'x',
+      ISSUER_OTHER_DOMAIN: 'other.test',
+      ISSUER_OTHER_AUDIENCE: 'x',
+      ISSUER_OTHER_CA_FILE: CLUSTER_AUTHORITY,
     };
     const service = await runProcess(t, { environment });
     const { time, ...line } = await service.logged('listening');
@@ -180,12 +189,13 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       address: '127.0.0.1',
       profile: 'A',
       application: 'gatehouse',
-      issuers: [environment.IDP_ISSUER],
-      audiences: [DOWN.IDP_AUDIENCE],
+      issuers: [environment.IDP_ISSUER, 'https://partner.test/', 'https://other.test/'],
+      audiences: [DOWN.IDP_AUDIENCE, 'x', 'x'],
       dpopMode: 'ALLOWED',
       replayStore: 'process',
       clientCertificates: 'rfc9440 Client-Cert',
       certificateRequired: true,
+      keyAccess: { idp: ['token', 'authorities'], other: ['authorities'] },
       crossOrigin: true,
       files: [],
     });

@@ -26,7 +26,7 @@ export function createGate(options: GateOptions): Gate {
   const values = readGateOptions(options);
   const serving = { clock, name: 'gate', routes: [], ownRoutes: [], isService: false };
   const checks = createChecks(values, serving);
-  Part.use(values);
+  Part.use(values, ...Object.values(values.issuers));
   checks.fetchKeys();
 
   const { log, isReady, close } = checks;

@@ -3,7 +3,8 @@ import type { Kind, ListeningService } from '../service/create-service.ts';
 import type { ServiceOptions, ServiceValues } from '../service/options.ts';
 import { Index, parsePattern } from '../service/routes/pattern.ts';
 import type { Route, Routes } from '../service/routes/route.ts';
-import type { Loaded } from '../settings/load-settings.ts';
+import type { Loaded, Settings } from '../settings/load-settings.ts';
+import type { IssuerSettings } from '../settings/load.ts';
 import { namesFor } from '../settings/names.ts';
 import {
   printable,
@@ -39,6 +40,7 @@ export function summaryOf({ kind, values, loaded: { settings, files } }: Deploym
     dpopAlgorithms: otherThan(ALGORITHM_NAMES, values.dpopAlgorithms),
     ...storesOf(values),
     ...certificatesOf(values),
+    keyAccess: keyAccessOf(settings),
     crossOrigin: values.cors !== undefined,
     files: files.map(printableSetting),
   };
@@ -60,6 +62,20 @@ function certificatesOf({ clientCertificates }: ServiceValues) {
   };
 }
 
+/** Of the issuers that have it. */
+function keyAccessOf({ issuers }: Settings) {
+  const used = Object.entries(issuers).filter(([, issuer]) => kindsIn(issuer).length > 0);
+  if (used.length === 0) return undefined;
+
+  const kinds = used.map(([name, issuer]) => [name, kindsIn(issuer)] as const);
+  return Object.fromEntries(kinds);
+}
+
+function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
+  const token = jwksTokenFile === undefined ? [] : [printable('token')];
+  return caFile === undefined ? token : [...token, printable('authorities')];
+}
+
 function otherThan(usual: readonly string[], names: readonly string[]) {
   const distinct = [...new Set(names)];
   return distinct.join() === usual.join() ? undefined : distinct.map(printable);
@@ -75,10 +91,18 @@ const PATHS: Readonly<Record<string, string>> = {
   cors: 'gatehouse-http/cors',
   metrics: 'gatehouse-http/metrics',
   clientCertificates: 'gatehouse-http/certificates',
+  keyAccess: 'gatehouse-http/key-access',
 };
 
+function partsIn(owner: object) {
+  const parts = Object.entries(owner).filter(([, value]) => Part.is(value));
+  return parts.map(([name]) => name);
+}
+
 function importsOf(options: ServiceOptions) {
-  const isUsed = (name: string) => Part.is(Reflect.get(options, name));
+  const owners = [options, ...Object.values(options.issuers ?? {})];
+  const names = owners.flatMap(partsIn);
+  const isUsed = (name: string) => names.includes(name);
   const used = Object.keys(PATHS).filter(isUsed);
   return used.map((name) => PATHS[name]);
 }
@@ -88,14 +112,18 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   timeout: 'the provider did not respond within five seconds; check the network between it and this machine',
   'connection-failed': 'no connection to the provider; check IDP_DOMAIN, DNS and outbound HTTPS',
   'certificate-refused':
-    'the certificate of the provider is not trusted; renew it, or name its authority in NODE_EXTRA_CA_CERTS',
+    'the certificate of the provider is not trusted; renew it, or name its authority in IDP_CA_FILE',
+  'token-file-refused':
+    'the file holds no token, or cannot be read; check IDP_JWKS_TOKEN_FILE and the rights of its file',
+  'ca-file-refused': 'the file is not all certificates, or cannot be read; check IDP_CA_FILE and its rights',
   'proxy-refused': 'the proxy refused the tunnel; check its rules and the user in IDP_PROXY',
   'proxy-failed': 'no connection to the proxy; check IDP_PROXY',
   'status-refused': 'the provider did not respond with 200; check IDP_DOMAIN, IDP_ISSUER and IDP_JWKS_URI',
   'too-large': 'the provider sent more than 512 KiB; check IDP_JWKS_URI',
   'not-a-json-object': 'the response is not a JSON object in UTF-8; check IDP_DOMAIN and IDP_JWKS_URI',
   'issuer-mismatch': 'the discovery document names another issuer; set IDP_ISSUER exactly as it does',
-  'address-refused': 'the discovery document names no https: URL of a key set; set IDP_JWKS_URI',
+  'address-refused':
+    'the provider names no https: URL for its keys, or one that must not see the token; set IDP_JWKS_URI',
   'not-a-key-set': 'the response has no list of keys; check IDP_JWKS_URI',
   'too-many-keys': 'the key set has more than 100 keys; check IDP_JWKS_URI',
   'no-usable-key': 'no key of the set can be used; check IDP_ALGORITHMS and the keys at the provider',

@@ -108,7 +108,7 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
 
   const options = optionsOf(checks, values, kind);
   const readers = createReaders(kind, served, ownRoutes, checks.early, options);
-  Part.use(values);
+  Part.use(values, ...Object.values(values.issuers));
 
   return { ...checks, phase, responder: composeResponder(readers, checks, options) };
 }

@@ -6,10 +6,10 @@ import { FIRST_ISSUER } from '../verify/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
 import { ConfigurationError } from './configuration-error.ts';
 import { throwProblem } from './entry.ts';
-import { importRules, readSettings, type WithIssuers } from './load.ts';
+import { importRules, readSettings, type IssuerSettings, type WithIssuers } from './load.ts';
 import { createParts, PART_SETTINGS, type Parts } from './parts.ts';
 import { findEntries, mayHaveFile, type Environment } from './sources.ts';
-import { RING_SETTINGS, type SettingsTable, type ValuesOf } from './table.ts';
+import { importKeyAccess, RING_SETTINGS, type SettingsTable, type ValuesOf } from './table.ts';
 
 export const SERVICE_SETTINGS = { ...RING_SETTINGS, ...PART_SETTINGS };
 
@@ -64,12 +64,21 @@ export type LoadedOptions = ServiceOptions & Pick<Parts, 'log'>;
 
 /** The options that settings without problems describe. */
 export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
-  const { [FIRST_ISSUER]: first, ...issuers } = settings.issuers;
+  const entries = Object.entries(settings.issuers).map(issuerOf);
+  const { [FIRST_ISSUER]: first, ...issuers } = Object.fromEntries(await Promise.all(entries));
   if (first === undefined) throw new TypeError('settings have a first issuer');
 
   const own = Object.entries(settings).filter(([name]) => name in SERVICE_RULES);
   const parts = await createParts(settings);
   return Object.freeze({ ...Object.fromEntries(own), ...first, issuers, ...parts });
+}
+
+async function issuerOf([name, settings]: readonly [string, IssuerSettings]) {
+  const { jwksTokenFile: tokenFile, caFile, ...issuer } = settings;
+  if (tokenFile === undefined && caFile === undefined) return [name, issuer] as const;
+
+  const { keyAccess } = await importKeyAccess();
+  return [name, { ...issuer, keyAccess: keyAccess({ tokenFile, caFile }) }] as const;
 }
 
 /** Names that may be misspelt settings. */

@@ -26,7 +26,13 @@ import { ISSUER_SETTINGS, type Earlier, type Names, type Setting, type SettingsT
 
 /** The trusted issuers by name, beside the settings of a table. `idp` is the first. */
 export interface WithIssuers {
-  readonly issuers: Readonly<Record<string, IssuerOptions>>;
+  readonly issuers: Readonly<Record<string, IssuerSettings>>;
+}
+
+/** Options of an issuer, and the settings of its parts. */
+export interface IssuerSettings extends IssuerOptions {
+  readonly jwksTokenFile?: string | undefined;
+  readonly caFile?: string | undefined;
 }
 
 const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
@@ -36,13 +42,20 @@ type Rules = Readonly<Record<string, Rule>>;
 /** All rules, those of parts only if their settings are set. */
 export async function importRules(table: SettingsTable, found: FoundEntries): Promise<Rules> {
   const rules: Record<string, Rule> = { ...SERVICE_RULES };
-  for (const [key, setting] of Object.entries(table)) {
+  const { good } = issuerNamesIn(found);
+  const ofIssuers = [FIRST_ISSUER, ...good].flatMap(rowsOf);
+  for (const [key, setting] of [...ofIssuers, ...Object.entries(table)]) {
     const isSet = findSetting(found, setting).value !== null;
     const rule = isSet ? await setting.importRule?.() : undefined;
     if (rule !== undefined) rules[key] = rule;
   }
   return rules;
 }
+
+const rowsOf = (issuer: string) =>
+  Object.entries<Setting<unknown>>(ISSUER_SETTINGS).map(
+    ([key, row]) => [key, { ...row, ...namesFor(row, issuer) }] as const,
+  );
 
 /** Adds problems to those that were found; settings that have one are absent. */
 export function readSettings(table: SettingsTable, found: FoundEntries, rules: Rules): WithIssuers {
@@ -97,12 +110,17 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }
 
-function readIssuerNames({ variables, keys, problems }: FoundEntries) {
+function readIssuerNames(found: FoundEntries) {
+  const { issuers, names, good } = issuerNamesIn(found);
+  if (good.length < names.length) found.problems.push(problemOf(issuers, ISSUERS_PROBLEM));
+  return good;
+}
+
+function issuerNamesIn({ variables, keys }: FoundEntries) {
   const issuers = find(variables, 'ISSUERS') ?? issuersIn(keys);
   const names = list()(issuers.value);
   const good = names.filter((name, index) => ISSUER_NAME.test(name) && index < MAX_ISSUERS);
-  if (good.length < names.length) problems.push(problemOf(issuers, ISSUERS_PROBLEM));
-  return good;
+  return { issuers, names, good };
 }
 
 function issuersIn(keys: readonly Entry[]): Entry {

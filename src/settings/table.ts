@@ -43,6 +43,8 @@ export const setting = <Value>(
   more: Omit<Setting<Value>, 'env' | 'yaml' | 'read'> = {},
 ): Setting<Value> => ({ env, yaml, read, ...more });
 
+export const importKeyAccess = () => import('../options/key-access.ts');
+
 /** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {
   domain: setting('IDP_DOMAIN', 'idp.domain', text, { byDefault: () => throwProblem(REQUIRED.domain) }),
@@ -56,6 +58,12 @@ export const ISSUER_SETTINGS = {
   tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', inLowerCase),
   algorithms: setting('IDP_ALGORITHMS', 'idp.algorithms', list(1)),
   requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list()),
+  jwksTokenFile: setting('IDP_JWKS_TOKEN_FILE', 'idp.jwksTokenFile', text, {
+    importRule: async () => (await importKeyAccess()).KEY_ACCESS_RULES.tokenFile,
+  }),
+  caFile: setting('IDP_CA_FILE', 'idp.caFile', text, {
+    importRule: async () => (await importKeyAccess()).KEY_ACCESS_RULES.caFile,
+  }),
 };
 
 function usualIssuer({ domain }: Earlier) {

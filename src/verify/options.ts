@@ -18,7 +18,7 @@ import {
 import { Part } from './base/part.ts';
 import type { DpopMode } from './credentials.ts';
 import type { CreateReplayStore, IsNewProof } from './dpop/replay.ts';
-import type { Connect } from './keys/fetch.ts';
+import type { Connect, KeyAccessPart } from './keys/fetch.ts';
 import { ALGORITHM_NAMES, type Algorithm } from './keys/jwk.ts';
 import { normalUri } from './request/uri.ts';
 
@@ -42,6 +42,8 @@ export interface IssuerValues {
   readonly algorithms: readonly Algorithm[];
   /** Claims that each of its tokens must have. */
   readonly requiredClaims: readonly string[];
+  /** What its servers are shown and checked against, made by `keyAccess`. */
+  readonly keyAccess: KeyAccessPart | undefined;
 }
 
 /** Options of each issuer. */
@@ -172,6 +174,7 @@ export const ISSUER_RULES: RulesOf<IssuerOptions> = {
   tokenType: oneOf('any', 'at+jwt'),
   algorithms: algorithmNames,
   requiredClaims: listOf(textWithoutBlanks, 0),
+  keyAccess: Part.rule('keyAccess', 'keyAccess({ tokenFile, caFile })'),
 };
 
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
@@ -252,7 +255,8 @@ export function issuerOf({
   tokenType = 'any',
   algorithms = DEFAULT_ALGORITHMS,
   requiredClaims = [],
+  keyAccess,
 }: IssuerOptions): IssuerValues {
-  const own = { domain, audience: Object.freeze([audience].flat()), issuer, jwksUri };
+  const own = { domain, audience: Object.freeze([audience].flat()), issuer, jwksUri, keyAccess };
   return Object.freeze({ ...own, claimNamespace, scopeClaim, tokenType, algorithms, requiredClaims });
 }

@@ -184,6 +184,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
+    when: 'you import `gatehouse-http/key-access`, or set `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`',
+    entries: ['key-access.ts', 'options/key-access.ts'],
+    isPart: true,
+  },
+  {
     when: 'you import `gatehouse-http/resource-metadata`, or set `RESOURCE_URL`',
     entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
     isPart: true,

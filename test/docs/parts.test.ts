@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { createGate } from '../../src/gate.ts';
 import { clientCertificates } from '../../src/certificates.ts';
 import { cors } from '../../src/cors.ts';
+import { keyAccess } from '../../src/key-access.ts';
 import { jsonLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { throughProxy } from '../../src/proxy.ts';
@@ -14,6 +15,7 @@ import { createRevocations } from '../../src/revocations.ts';
 import { SERVICE_RULES } from '../../src/service/options.ts';
 import { PART_SETTINGS } from '../../src/settings/parts.ts';
 import { createTestIssuer } from '../../src/testing.ts';
+import { CLUSTER_AUTHORITY } from '../options/key-access-fixture.ts';
 import { codeIn, read, tableUnder, under } from './pages.ts';
 
 /** A part for each option. A port is left out: it binds the metrics to one service. */
@@ -23,6 +25,7 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   connect: ['throughProxy', () => throughProxy('http://127.0.0.1:1')],
   clientCertificates: ['clientCertificates', () => clientCertificates({ source: 'rfc9440', proxies: 'any' })],
   revocations: ['createRevocations', () => createRevocations({ store: 'redis://127.0.0.1:1' })],
+  keyAccess: ['keyAccess', () => keyAccess({ caFile: CLUSTER_AUTHORITY })],
   metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
   cors: ['cors', () => cors({ origins: ['https://app.test'] })],
   metrics: ['createMetrics', () => createMetrics()],

@@ -9,7 +9,7 @@ import { isIP, type AddressInfo, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /** Names of certificates in `tls/`. */
-export type Certificate = 'provider' | 'other-host' | 'expired';
+export type Certificate = 'provider' | 'other-host' | 'expired' | 'cluster';
 
 /** The state of the listener. */
 export interface ListenerState {

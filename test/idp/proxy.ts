@@ -12,8 +12,8 @@ export interface Proxy {
   stop(): Promise<void>;
 }
 
-/** Starts a proxy on loopback. Every name leads to 127.0.0.1, at the requested port. */
-export async function startProxy(): Promise<Proxy> {
+/** Starts a proxy on loopback. Every name leads to 127.0.0.1, at the requested port or this one. */
+export async function startProxy(port?: number): Promise<Proxy> {
   const asked: { target: string | undefined; headers: IncomingHttpHeaders }[] = [];
   const sockets = new Set<Socket>();
 
@@ -25,7 +25,7 @@ export async function startProxy(): Promise<Proxy> {
   const server = createServer((_, response) => response.writeHead(405).end());
   server.on('connection', keep).on('connect', ({ url, headers }, socket) => {
     asked.push({ target: url, headers });
-    const onward = connect(Number(/\d+$/.exec(url ?? '')), '127.0.0.1');
+    const onward = connect(port ?? Number(/\d+$/.exec(url ?? '')), '127.0.0.1');
     keep(onward);
     onward.once('close', () => socket.destroy());
     socket.once('close', () => onward.destroy());

@@ -1,6 +1,8 @@
 /* nginx and Caddy with the configurations of docs/forward-auth.md, in front of a server that shows what it gets. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { cors } from '../../src/cors.ts';
+import { resourceMetadata } from '../../src/resource-metadata.ts';
 import { authenticated, needs, open } from '../../src/gate/rules/access.ts';
 import { scope } from '../../src/gate/rules/guards.ts';
 import { get, post, upstream } from '../../src/service/routes/route.ts';
@@ -22,11 +24,11 @@ const routes = [
   post('/orders', needs(scope('write:orders')), upstream),
 ];
 
-const SETTINGS = {
-  corsAllowedOrigins: [PAGE],
-  resourceUrl: 'https://api.test',
-  dpopNonceSecret: undefined,
-} as const;
+/** Each policy needs parts of its own. */
+const optionsOfPolicy = () => ({
+  cors: cors({ origins: [PAGE] }),
+  metadata: resourceMetadata({ url: 'https://api.test' }),
+});
 
 const IDENTITY = ['x-auth-subject', 'x-auth-issuer', 'x-auth-scope', 'x-auth-claims'];
 
@@ -46,7 +48,7 @@ for (const proxy of PROXIES) {
     let running: RunningProxy;
 
     before(async () => {
-      policy = await startPolicy({ routes }, SETTINGS as never);
+      policy = await startPolicy({ routes }, optionsOfPolicy());
       api = await startApi();
       running = await proxy.start({ gatehouse: policy.port, api: api.port });
     });
@@ -317,7 +319,7 @@ for (const proxy of PROXIES) {
     });
 
     test('with a slash too many in its address of gatehouse, no request passes', async (t) => {
-      const own = await startPolicy({ routes: [...routes, get('/', open, upstream)] }, SETTINGS as never);
+      const own = await startPolicy({ routes: [...routes, get('/', open, upstream)] }, optionsOfPolicy());
       t.after(own.stop);
       const askedPath = '/forward-auth/';
       const second = await proxy.start({ gatehouse: own.port, api: api.port, askedPath });

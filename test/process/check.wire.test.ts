@@ -10,6 +10,7 @@ import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
+import { CLUSTER_AUTHORITY, directoryFor } from '../options/key-access-fixture.ts';
 import { except, storeWith } from '../options/redis/revocations-fixture.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
@@ -119,6 +120,37 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       [required.clientCertificates, required.certificateRequired, required.certificateProxies],
       ['xfcc X-Mesh', true, 'any'],
     );
+  });
+
+  test('reports what each issuer is shown and checked against, but no token, and fails when a file is refused [J9]', async (t) => {
+    const write = directoryFor(t);
+    const token = 'sesame-sesame-sesame';
+    const tokenFile = write('token', token);
+    const files = { IDP_JWKS_TOKEN_FILE: tokenFile, IDP_CA_FILE: provider.authorityFile };
+    const outcome = await check(files);
+    const report = reportOf(outcome);
+    assert.deepEqual(report.keyAccess, { idp: ['token', 'authorities'] });
+    assert.deepEqual(report.imports, ['gatehouse-http/log', 'gatehouse-http/key-access']);
+    assert.doesNotMatch(outcome.output, /sesame/);
+    assert.equal(reportOf(await check()).keyAccess, undefined);
+
+    const partner = { ISSUERS: 'partner', ISSUER_PARTNER_DOMAIN: 'x.test', ISSUER_PARTNER_AUDIENCE: 'x' };
+    const bad = {
+      ...partner,
+      ISSUER_PARTNER_JWKS_TOKEN_FILE: write('bad', `${token} x`),
+      IDP_CA_FILE: tokenFile,
+    };
+    const lines = problemsOf(await check(bad));
+    assert.deepEqual(
+      lines.map((line) => /^configuration: (\w+) \(environment\): must be a file with/.exec(line)?.[1]),
+      ['IDP_CA_FILE', 'ISSUER_PARTNER_JWKS_TOKEN_FILE'],
+    );
+    assert.doesNotMatch(lines.join(), /sesame/);
+  });
+
+  test('names the authorities to check when they do not vouch for the provider', async () => {
+    const [line = ''] = problemsOf(await check({ IDP_CA_FILE: CLUSTER_AUTHORITY }));
+    assert.match(line, /issuer idp, certificate-refused \(\w+\); .*name its authority in IDP_CA_FILE$/);
   });
 
   test('lists every setting of client certificates that contradicts another [J18]', async () => {

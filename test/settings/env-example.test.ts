@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { CERTIFICATE_DEFAULTS } from '../../src/options/certificates/certificates.ts';
 import { CORS_DEFAULTS } from '../../src/options/cors.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
@@ -61,7 +62,12 @@ test('.env.example loads unchanged', () => {
   );
 });
 
-const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '');
+const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
+
+/** With files that exist. */
+const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '')
+  .replace(/(?<=_TOKEN_FILE=).*/g, file('token-1.txt'))
+  .replace(/(?<=_CA_FILE=).*/g, file('../idp/tls/authority.pem'));
 
 test('.env.example loads with every setting turned on', () => {
   const { settings } = load({ files: { '.env': uncommented, 'application.yml': '' } });
@@ -77,7 +83,9 @@ test('.env.example shows the default of every setting that has one', () => {
   const shown = withDefault.map(({ name, value }) => `${name}=${value}\n`).join('');
   const audience = 'IDP_AUDIENCE=https://api.example.com\n';
   const files = { '.env': audience + shown, 'application.yml': '' };
-  const { corsAllowCredentials, clientCertRequired, ...expected } = load({ files: { '.env': EXAMPLE } }).settings;
+  const { corsAllowCredentials, clientCertRequired, ...expected } = load({
+    files: { '.env': EXAMPLE },
+  }).settings;
   assert.deepEqual(load({ files }).settings, {
     ...expected,
     corsAllowCredentials: CORS_DEFAULTS.credentials,

@@ -3,11 +3,12 @@ import { strict as assert } from 'node:assert';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
-import type { IssuerValues } from '../../src/verify/options.ts';
+import type { IssuerSettings } from '../../src/settings/load.ts';
 import { loadProfileNow, type LoadedForTest, type TestSettings } from '../support/settings.ts';
 
-export type Name = Exclude<keyof TestSettings, 'issuers'> | keyof IssuerValues;
+export type Name = Exclude<keyof TestSettings, 'issuers'> | keyof IssuerSettings;
 /** How a value is written in a file or the environment, and the loaded value. */
 export type Spelling = readonly [written: string, value: unknown];
 
@@ -25,6 +26,8 @@ export interface SettingRoute {
 }
 
 const same = (value: string): Spelling => [value, value];
+
+const fixture = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 const number = (value: number): Spelling => [String(value), value];
 
@@ -229,6 +232,22 @@ export const SETTINGS: readonly SettingRoute[] = [
       ['a, b', ['a', 'b']],
     ],
     bad: ['scp,a b', /white space/],
+  },
+  {
+    name: 'jwksTokenFile',
+    env: 'IDP_JWKS_TOKEN_FILE',
+    yaml: 'idp.jwksTokenFile',
+    byDefault: undefined,
+    good: [same(fixture('token-1.txt')), same(fixture('token-2.txt')), same('test/settings/token-1.txt')],
+    bad: [fixture('every-setting.ts'), /must be a file with a token of 1 to 16,384 letters/],
+  },
+  {
+    name: 'caFile',
+    env: 'IDP_CA_FILE',
+    yaml: 'idp.caFile',
+    byDefault: undefined,
+    good: [same(fixture('../idp/tls/authority.pem')), same(fixture('../idp/tls/cluster-authority.pem'))],
+    bad: ['/nonexistent/authorities.pem', /cannot be read \(ENOENT\); name a regular file of at most 1 MiB/],
   },
   {
     name: 'proxy',

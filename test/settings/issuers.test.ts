@@ -2,6 +2,7 @@
    (docs/several-issuers.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { readGateOptions } from '../../src/gate/options.ts';
 import { valuesOf } from '../support/settings.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
@@ -22,6 +23,7 @@ const PLAIN = {
   tokenType: 'any',
   algorithms: ['RS256'],
   requiredClaims: [],
+  keyAccess: undefined,
 };
 
 const issuersOf = (sources: Sources) => load(sources).settings.issuers;
@@ -41,6 +43,8 @@ test('reads the settings of an issuer in ISSUERS from the environment, and gives
     IDP_REQUIRED_CLAIMS: 'scp',
     IDP_JWKS_URI: 'https://idp.test/keys',
     IDP_ISSUER: 'https://idp.test/realm',
+    IDP_JWKS_TOKEN_FILE: EVERYTHING.jwksTokenFile,
+    IDP_CA_FILE: EVERYTHING.caFile,
   };
   assert.deepEqual(issuersOf({ environment: { ...TWO, ...first } }).partner, PLAIN);
 });
@@ -55,7 +59,12 @@ const EVERYTHING = {
   tokenType: 'at+jwt',
   algorithms: ['ES256', 'EdDSA'],
   requiredClaims: ['scp', 'azp'],
+  jwksTokenFile: fileURLToPath(new URL('token-1.txt', import.meta.url)),
+  caFile: fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url)),
 } as const;
+
+/** The part is made later, of the two files. */
+const LOADED = { ...EVERYTHING, keyAccess: undefined };
 
 test('reads every setting of an issuer from the environment and from .env', () => {
   const variables = {
@@ -69,22 +78,18 @@ test('reads every setting of an issuer from the environment and from .env', () =
     ISSUER_PARTNER_TOKEN_TYPE: 'at+jwt',
     ISSUER_PARTNER_ALGORITHMS: 'ES256, EdDSA',
     ISSUER_PARTNER_REQUIRED_CLAIMS: 'scp, azp',
+    ISSUER_PARTNER_JWKS_TOKEN_FILE: EVERYTHING.jwksTokenFile,
+    ISSUER_PARTNER_CA_FILE: EVERYTHING.caFile,
   };
   const dotEnv = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
-  assert.deepEqual(issuersOf({ environment: { ...REQUIRED, ...variables } }).partner, EVERYTHING);
-  assert.deepEqual(
-    issuersOf({ environment: REQUIRED, files: { '.env': dotEnv.join('') } }).partner,
-    EVERYTHING,
-  );
+  assert.deepEqual(issuersOf({ environment: { ...REQUIRED, ...variables } }).partner, LOADED);
+  assert.deepEqual(issuersOf({ environment: REQUIRED, files: { '.env': dotEnv.join('') } }).partner, LOADED);
 });
 
 test('reads every setting of an issuer from YAML, where the map names the issuers', () => {
   const lines = Object.entries(EVERYTHING).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
   const yaml = `issuers:\n  partner:\n${lines.join('')}`;
-  assert.deepEqual(
-    issuersOf({ environment: REQUIRED, files: { 'application.yml': yaml } }).partner,
-    EVERYTHING,
-  );
+  assert.deepEqual(issuersOf({ environment: REQUIRED, files: { 'application.yml': yaml } }).partner, LOADED);
 });
 
 test('prefers the environment to YAML for each setting of an issuer', () => {
@@ -318,8 +323,10 @@ test('gives issuers in code the values that loaded ones have', async () => {
   const { settings } = load({ environment: TWO });
   assert.deepEqual(readGateOptions(GIVEN).issuers, settings.issuers);
   assert.deepEqual((await valuesOf(settings)).issuers, settings.issuers);
-  const everything = { ...GIVEN, issuers: { partner: EVERYTHING } };
-  assert.deepEqual(readGateOptions(everything).issuers.partner, EVERYTHING);
+  const { jwksTokenFile, caFile, ...options } = LOADED;
+  const everything = { ...GIVEN, issuers: { partner: options } };
+  assert.deepEqual(readGateOptions(everything).issuers.partner, options);
+  assert.ok(jwksTokenFile !== caFile);
 });
 
 const partnerWith = (changes: object) => ({ partner: { ...GIVEN.issuers.partner, ...changes } });
@@ -339,6 +346,11 @@ for (const [what, issuers, problem] of [
     'the issuer of another',
     partnerWith({ domain: 'idp.test' }),
     /^issuers\.partner: issuer: is also the issuer/,
+  ],
+  [
+    'the issuer of one of several others',
+    { ...GIVEN.issuers, again: GIVEN.issuers.partner },
+    /^issuers\.again: issuer: is also the issuer \(iss\) of another; give each its own$/,
   ],
   ['an upper-case name', { Other: GIVEN.issuers.partner }, NAMES],
   ['the name of the first', { idp: GIVEN.issuers.partner }, NAMES],

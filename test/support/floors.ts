@@ -36,7 +36,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/request/', ['responder', 'tell-responses']],
   ['service/connection/', ['request-stream', 'listener']],
   ['service/', ['options', 'create-service']],
-  ['options/', ['log', 'proxy', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
+  ['options/', ['log', 'proxy', 'key-access', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
   ['options/', ['decisions', 'actors', 'typed-claims']],
   ['options/openapi/', ['access', 'json-schema', 'info', 'details', 'operation', 'openapi']],
   [
@@ -87,6 +87,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'revocations',
       'proxy',
       'certificates',
+      'key-access',
       'resource-metadata',
       'cors',
       'metrics',

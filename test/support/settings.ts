@@ -13,15 +13,15 @@ import {
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
 import { parseDotEnv } from '../../src/settings/dot-env.ts';
 import { optionsOf, type Loaded } from '../../src/settings/load-settings.ts';
-import { readSettings } from '../../src/settings/load.ts';
+import { readSettings, type IssuerSettings } from '../../src/settings/load.ts';
 import { findEntries } from '../../src/settings/sources.ts';
-import type { Setting } from '../../src/settings/table.ts';
+import { ISSUER_SETTINGS, type Setting } from '../../src/settings/table.ts';
 import { parseYaml } from '../../src/settings/yaml.ts';
 import type { Clock } from '../../src/verify/base/clock.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
 import type { Rule } from '../../src/verify/base/option.ts';
 import { Part } from '../../src/verify/base/part.ts';
-import { issuerOf } from '../../src/verify/options.ts';
+import { issuerOf, type IssuerValues } from '../../src/verify/options.ts';
 
 /** Settings as environment variables. */
 export type Environment = Readonly<Record<string, string>>;
@@ -32,7 +32,8 @@ const NO_SETTINGS = fileURLToPath(new URL('.', import.meta.url));
 /** The rules of all settings, those of parts too. */
 async function importAllRules(): Promise<Readonly<Record<string, Rule>>> {
   const rules: Record<string, Rule> = { ...SERVICE_RULES };
-  for (const [name, { importRule }] of Object.entries<Setting<unknown>>(PROFILE_SETTINGS)) {
+  const all = { ...ISSUER_SETTINGS, ...PROFILE_SETTINGS };
+  for (const [name, { importRule }] of Object.entries<Setting<unknown>>(all)) {
     if (importRule !== undefined) rules[name] = await importRule();
   }
   return rules;
@@ -40,10 +41,14 @@ async function importAllRules(): Promise<Readonly<Record<string, Rule>>> {
 
 const RULES = await importAllRules();
 
+/** An issuer with every default, and the settings of its part. */
+type IssuerForTest = IssuerValues & Pick<IssuerSettings, 'jwksTokenFile' | 'caFile'>;
+
 /** Settings of a profile with every default, as its service has them. */
-export type TestSettings = ServiceValues &
+export type TestSettings = Omit<ServiceValues, 'issuers'> &
   Omit<ProfileSettings, keyof ServiceValues> &
   Readonly<{
+    issuers: Readonly<Record<string, IssuerForTest>>;
     profile: string;
     applicationName: string;
     logLevel: LogLevel;
@@ -62,7 +67,11 @@ export function loadProfileNow(environment: Environment, directory: string): Loa
   if (found.problems.length > 0) throw new ConfigurationError(found.problems);
 
   const { logLevel = LOG_DEFAULTS.level, accessLog = LOG_DEFAULTS.access, errorMessages = false } = settings;
-  const issuers = Object.entries(settings.issuers).map(([name, issuer]) => [name, issuerOf(issuer)]);
+  const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
+    const { jwksTokenFile, caFile } = issuer;
+    const ofPart = { ...(jwksTokenFile && { jwksTokenFile }), ...(caFile && { caFile }) };
+    return [name, { ...issuerOf(issuer), ...ofPart }];
+  });
   const withDefaults = {
     ...settings,
     logLevel,

@@ -10,6 +10,9 @@ export const KEEP_ALIVE_MILLIS = 72_000;
 
 const UNREAD_MILLIS = 90_000;
 
+/** For a stream: a client that vanishes sends no end. */
+const PROBE_MILLIS = 30_000;
+
 /** What to read and drop after closing our side. */
 const LINGER_MILLIS = 1_000;
 const LINGER_BYTES = 1024 * 1024;
@@ -223,6 +226,7 @@ export class Connection {
     const response = first?.exchange.response;
     if (first === undefined || !response?.headersSent || response.writableEnded) return;
 
+    this.#socket.setKeepAlive(true, PROBE_MILLIS);
     const { bytesWritten, readable } = this.#socket;
     const isStuck = bytesWritten === this.#bytesWritten && (response.writableNeedDrain || !readable);
     this.#bytesWritten = bytesWritten;

@@ -12,16 +12,13 @@ const PIECE_BYTES = 64 * 1024;
 /** Timers fire at once if given more. */
 const MAX_TIMER_MILLIS = 2 ** 31 - 1;
 
-/** A client that vanishes sends no end. */
-const PROBE_MILLIS = 30_000;
-
 const NO_BYTES = 'a chunk of the body of a Response is not a Uint8Array';
 const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
 
 /** RFC 9110 §15.3.5, §15.3.6, §15.4.5 */
 const WITHOUT_BODY = [204, 205, 304];
 
-const ENDED = { done: true, value: undefined };
+const ENDED = Promise.resolve({ done: true, value: undefined });
 
 /** For a body that nobody will read. */
 export const discard = (body: FetchBody | null) => void ignoreErrors(() => body?.cancel());
@@ -35,7 +32,7 @@ export interface Sending {
 }
 
 /** Resolves when it is sent, or the client has gone. Rejects if it must be cut off, or before its head. */
-export async function sendResponse(exchange: Exchange, reply: ResponseReply, sending: Sending) {
+export function sendResponse(exchange: Exchange, reply: ResponseReply, sending: Sending) {
   const { request, response } = exchange;
   const { status, body } = reply;
   // RFC 9110 §9.3.2
@@ -43,10 +40,10 @@ export async function sendResponse(exchange: Exchange, reply: ResponseReply, sen
   if (hasBody && !exchange.isGone) return sendBody(exchange, reply, sending);
 
   discard(body);
-  if (exchange.isGone) return;
+  if (exchange.isGone) return undefined;
 
   sending.writeHead([]);
-  response.end();
+  return response.end();
 }
 
 async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sending) {
@@ -91,70 +88,67 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     else cancelTimer = clock.after(leftMillis, () => finishAt(millis));
   }
 
-  async function read() {
-    try {
-      return (await reader?.read()) ?? ENDED;
-    } catch (error) {
-      // Cancelled, or aborted by the signal: the end is known.
-      if (isOver) return ENDED;
-      throw error;
-    }
-  }
-
-  /** Skips empty chunks, which would end a chunked message (RFC 9112 §7.1). */
   async function next(): Promise<Uint8Array | undefined> {
-    for (;;) {
-      const { done, value } = await read();
-      if (done || isOver) return undefined;
-      if (!isBytes(value)) throw new UsageError(NO_BYTES);
+    const { done, value } = await (reader?.read() ?? ENDED);
+    if (done || isOver) return undefined;
+    if (!isBytes(value)) throw new UsageError(NO_BYTES);
 
-      bytesLeft -= value.length;
-      if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
-      // The last byte waits until nothing follows it.
-      if (bytesLeft === 0) await next();
-      if (value.length > 0) return value;
-    }
+    bytesLeft -= value.length;
+    if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
+    // The last byte waits until nothing follows it.
+    if (bytesLeft === 0) await next();
+    return value;
   }
 
   async function write(chunk: Uint8Array) {
-    for (let at = 0; at < chunk.length && !isOver; at += PIECE_BYTES) {
+    for (let at = 0; at < chunk.length && !isOver && !exchange.isGone; at += PIECE_BYTES) {
       if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await woken();
     }
   }
 
-  /** Returns the first chunk. */
+  /** Returns the first chunk, unless events are to come. */
   async function begin() {
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await next();
     // Until earlier responses are written.
-    if (response.socket === null && !exchange.isGone) await woken();
+    if (response.socket === null && !exchange.isGone) {
+      response.once('socket', () => wake());
+      await woken();
+    }
     if (exchange.isGone) return undefined;
 
     const isEmpty = !isEventStream && first === undefined;
     if (isEmpty && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
     sending.writeHead(isEmpty && isNaN(bytesLeft) ? ['content-length', '0'] : []);
-    response.socket?.setKeepAlive(true, PROBE_MILLIS);
     if (!isEventStream) return first;
 
+    const { expiresAtMillis } = sending;
     response.flushHeaders();
-    finishAt(sending.expiresAtMillis ?? Infinity);
+    if (expiresAtMillis !== undefined) finishAt(expiresAtMillis);
     check();
-    return next();
+    return undefined;
   }
 
-  async function send() {
-    let chunk = await begin();
-    for (; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
+  function end() {
     if (exchange.isGone) return;
     if (bytesLeft > 0 || (isOver && bytesLeft === 0)) throw new UsageError(OTHER_LENGTH);
     response.end();
   }
 
+  async function writeFrom(first: Uint8Array | undefined) {
+    for (let chunk = first; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
+    end();
+  }
+
   exchange.onInterrupted(check);
-  response.on('drain', () => wake()).once('socket', () => wake());
+  response.on('drain', () => wake());
   try {
-    await send();
+    await writeFrom((await begin()) ?? (await next()));
+  } catch (error) {
+    // Once cancelled, or aborted by the signal, the end is known.
+    if (!isOver || !response.headersSent) throw error;
+    end();
   } finally {
     stop();
     cancelTimer();

@@ -68,14 +68,17 @@ export function createResponder(
   /** The same for a stream, when it has ended. Never rejects. */
   async function stream(exchange: Exchange, { reply: _, ...record }: RequestRecord, reply: ResponseReply) {
     const { request, response } = exchange;
-    const fields = replies.extraFields(record, request.headers.origin);
     let sent: RequestRecord = record;
 
     try {
       await sendResponse(exchange, reply, {
         clock,
         expiresAtMillis: record.caller?.expiresAtMillis,
-        writeHead: (more) => writeStreamHead(exchange, reply, [...fields, ...more]),
+
+        writeHead(more) {
+          const fields = replies.extraFields(record, request.headers.origin);
+          writeStreamHead(exchange, reply, [...fields, ...more]);
+        },
       });
     } catch (error) {
       const failed = recordThrown(exchange, record, error);

@@ -35,8 +35,7 @@ const NO_JSON =
 
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
- * array, the reply for a `Response`. Throws a returned `fail` or refusal, and a `TypeError` for anything
- * else.
+ * array, the reply for a `Response`. Throws a returned `fail` or refusal, and a `TypeError` for the rest.
  */
 export function replyToResult(result: unknown, method: string): Reply {
   if (result instanceof HandlerReply) {

@@ -46,6 +46,8 @@ export const FETCH_ERROR_REASONS = [
   'timeout',
   'connection-failed',
   'certificate-refused',
+  'token-file-refused',
+  'ca-file-refused',
   'proxy-refused',
   'proxy-failed',
   'status-refused',
@@ -92,7 +94,15 @@ type Reason =
 /** Bounded printable ASCII. */
 export type Printable = string & { readonly printable: unique symbol };
 
-type Value = number | boolean | null | Printable | readonly Printable[] | Reason | undefined;
+type Value =
+  | number
+  | boolean
+  | null
+  | Printable
+  | readonly Printable[]
+  | Readonly<Record<string, readonly Printable[]>>
+  | Reason
+  | undefined;
 
 export type Fields = Readonly<Record<string, Value>>;
 

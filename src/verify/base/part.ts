@@ -38,8 +38,8 @@ export class Part<Content> {
   }
 
   /** From now on, a part that is not shared serves nothing else. Takes anything. */
-  static use(values: object) {
-    for (const value of Object.values(values)) {
+  static use(...owners: readonly object[]) {
+    for (const value of owners.flatMap(Object.values)) {
       if (Part.is(value)) value.#isUsed = !value.#isShared;
     }
   }

@@ -1,12 +1,13 @@
-// Fetches the provider's key set over HTTPS. Trusts Node's authorities and those of NODE_EXTRA_CA_CERTS.
-// Promises: one deadline, bounded bytes, no redirects, no way around a proxy, no socket left open. Does not
-// check keys: verify/keys/jwks.ts does.
+// Fetches the provider's key set over HTTPS. Trusts Node's authorities and those of NODE_EXTRA_CA_CERTS, or
+// those of the issuer alone. Promises: one deadline, bounded bytes, no redirects, no way around a proxy, no
+// socket left open, and no token for a second origin. Does not check keys: verify/keys/jwks.ts does.
 import type { IncomingMessage } from 'node:http';
 import { get } from 'node:https';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { ByteBuffer } from '../base/byte-buffer.ts';
 import { codeOf, parseJsonObject, type JsonObject } from '../base/encoding.ts';
+import { Part } from '../base/part.ts';
 import { VERSION } from '../base/version.ts';
 import { FetchError } from './jwks.ts';
 
@@ -28,7 +29,21 @@ const HEADERS = {
 };
 
 /** `domain` is a host with an optional port. */
-export type KeySource = Readonly<{ domain: string; issuer: string; jwksUri: string | undefined }>;
+export type KeySource = Readonly<{
+  domain: string;
+  issuer: string;
+  jwksUri: string | undefined;
+  keyAccess?: KeyAccessPart | undefined;
+}>;
+
+/** The token that one fetch shows, and the authorities that it trusts in place of all others. */
+export type Access = Readonly<{ token?: string | undefined; secureContext?: SecureContext | undefined }>;
+
+/** Called for each fetch, whose deadline covers it. Rejects with `FetchError`. */
+export type KeyAccess = () => Promise<Access>;
+
+/** Made by `keyAccess`. */
+export type KeyAccessPart = Part<KeyAccess>;
 
 /** Ends the connections of one fetch when more is sent for it than may be. */
 export class ByteLimit {
@@ -78,7 +93,7 @@ export class ByteLimit {
   }
 }
 
-export type Limits = Readonly<{ signal: AbortSignal; bytes: ByteLimit; secureContext: SecureContext }>;
+export type Limits = Access & Readonly<{ signal: AbortSignal; bytes: ByteLimit }>;
 
 /** Resolves with a connected socket without TLS that `bytes` watches. */
 export type Connect = (address: URL, limits: Limits) => Promise<Socket>;
@@ -88,15 +103,17 @@ export type Connect = (address: URL, limits: Limits) => Promise<Socket>;
  * with `FetchError`; any other error is a bug.
  */
 export function createKeyFetcher(
-  { domain, issuer, jwksUri }: KeySource,
+  { domain, issuer, jwksUri, keyAccess }: KeySource,
   connect: Connect = connectDirectly,
   timeoutMillis?: number,
 ) {
   /** If there is no discovery document. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
+  const readAccess = Part.contentOf(keyAccess);
+
   /** Node would make one for each connection. */
-  let secureContext: SecureContext | undefined;
+  let usualContext: SecureContext | undefined;
 
   async function fetchKeySet(limits: Limits) {
     return fetchJson(jwksUri ?? (await discover(limits)), limits);
@@ -123,6 +140,8 @@ export function createKeyFetcher(
     const url = new URL(address);
     if (url.protocol !== 'https:') throw new FetchError('connection-failed', 'ERR_INVALID_PROTOCOL');
 
+    if (limits.token !== undefined) requireOrigin(url, jwksUri ?? issuer);
+
     const response = await fetchResponse(url, await connect(url, limits), limits);
     try {
       const status = response.statusCode ?? 0;
@@ -139,17 +158,21 @@ export function createKeyFetcher(
     }
   }
 
-  return withDeadline((signal) => {
-    secureContext ??= createSecureContext();
+  async function fetchWithin(signal: AbortSignal) {
+    const { token, secureContext } = (await readAccess?.()) ?? {};
+    if (secureContext === undefined) usualContext ??= createSecureContext();
+
     const bytes = new ByteLimit();
-    return fetchKeySet({ signal, bytes, secureContext })
+    return fetchKeySet({ signal, bytes, token, secureContext: secureContext ?? usualContext })
       .catch((error: unknown) => {
         // Node throws some errors without closing the connection.
         bytes.disconnect();
         rethrow(error);
       })
       .finally(() => bytes.end());
-  }, timeoutMillis);
+  }
+
+  return withDeadline(fetchWithin, timeoutMillis);
 }
 
 /** Rejects with `FetchError` after `timeoutMillis`, even if `fetch` ignores the signal. */
@@ -175,6 +198,11 @@ function isKeyAddress(address: unknown): address is string {
   return username === '' && password === '';
 }
 
+/** RFC 6750 §5.3: no other server learns the token. */
+function requireOrigin({ origin }: URL, wanted: string) {
+  if (origin !== new URL(wanted).origin) throw new FetchError('address-refused');
+}
+
 function connectDirectly({ hostname, port }: URL, { signal, bytes }: Limits) {
   return new Promise<Socket>((resolve, reject) => {
     const host = hostname.replace(/^\[|\]$/g, '');
@@ -187,7 +215,8 @@ function connectDirectly({ hostname, port }: URL, { signal, bytes }: Limits) {
   });
 }
 
-function fetchResponse(address: URL, socket: Socket, { signal, bytes, secureContext }: Limits) {
+function fetchResponse(address: URL, socket: Socket, limits: Limits) {
+  const { signal, bytes, token, secureContext } = limits;
   return new Promise<IncomingMessage>((resolve, reject) => {
     const options = {
       socket,
@@ -195,7 +224,7 @@ function fetchResponse(address: URL, socket: Socket, { signal, bytes, secureCont
       secureContext,
       // An agent would save 2.8 % of startup, but Node then misses some errors.
       agent: false,
-      headers: HEADERS,
+      headers: headersWith(token),
       // Explicit: neither NODE_TLS_REJECT_UNAUTHORIZED nor NODE_OPTIONS changes these.
       rejectUnauthorized: true,
       insecureHTTPParser: false,
@@ -207,6 +236,10 @@ function fetchResponse(address: URL, socket: Socket, { signal, bytes, secureCont
     request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }
+
+/** RFC 6750 §2.1 */
+const headersWith = (token: string | undefined) =>
+  token === undefined ? HEADERS : { ...HEADERS, Authorization: `Bearer ${token}` };
 
 async function readBody(response: AsyncIterable<Buffer>) {
   const body = new ByteBuffer();

@@ -54,11 +54,17 @@ sign() {
     -enddate "$end" -in "$work/request.pem" -out "$certificate" "$@" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }
 }
 
-# server <file name> <end date> <subject alternative names>
+# authority <name>: its key stays in the temporary directory.
+authority() {
+  request "$work/$1-key.pem" "test-only $1"
+  sign extensions_authority 21260101000000Z "$1.pem" -selfsign -keyfile "$work/$1-key.pem"
+}
+
+# server <file name> <end date> <subject alternative names> <authority>
 server() {
   export NAMES="$3"
   request "$1-key.pem" "test-only server"
-  sign extensions_server "$2" "$1.pem" -cert authority.pem -keyfile "$work/authority-key.pem"
+  sign extensions_server "$2" "$1.pem" -cert "$4.pem" -keyfile "$work/$4-key.pem"
 }
 
 # client <file name> <common name>: signed by itself (RFC 8705 section 2.2).
@@ -67,12 +73,15 @@ client() {
   sign extensions_client 21260101000000Z "$1.pem" -selfsign -keyfile "$1-key.pem"
 }
 
-request "$work/authority-key.pem" "test-only authority"
-sign extensions_authority 21260101000000Z authority.pem -selfsign -keyfile "$work/authority-key.pem"
+authority authority
+authority cluster-authority
 
 here=DNS:localhost,IP:127.0.0.1,IP:::1,DNS:provider.test
-server provider 21260101000000Z "$here"
-server other-host 21260101000000Z DNS:other.test
-server expired 20210101000000Z "$here"
+workloads=DNS:kubernetes.default.svc,DNS:token.actions.githubusercontent.com,DNS:gitlab.com
+google=DNS:accounts.google.com,DNS:www.googleapis.com
+server provider 21260101000000Z "$here" authority
+server other-host 21260101000000Z DNS:other.test authority
+server expired 20210101000000Z "$here" authority
+server cluster 21260101000000Z "$here,$workloads,$google" cluster-authority
 client client "test-only client"
 client other-client "test-only other client"

@@ -283,6 +283,7 @@ describe('a mount', { timeout: 60_000 }, () => {
     );
     assert.equal(request.body, null);
     assert.match(context.traceparent ?? '', /^00-0af/);
+    assert.equal(context.clientAddress, '127.0.0.1');
     assert.ok(context.signal instanceof AbortSignal && context.nowMillis > 0);
   });
 

@@ -119,6 +119,7 @@ before(async () => {
       get('/600', open, () => new OwnResponse(null, 600)),
       get('/200.5', open, () => new OwnResponse(null, 200.5)),
       get('/used', open, used),
+      get('/read', open, () => Object.assign(new OwnResponse(streamOf()), { bodyUsed: true })),
       get('/locked', open, locked),
       get('/texts', open, () => new Response(streamOf(SECRET))),
       get('/buffers', open, () => new Response(streamOf(new ArrayBuffer(3)))),
@@ -251,6 +252,12 @@ describe('a Response', { timeout: 30_000 }, () => {
       cancelled.length = 0;
       const response = await ask(`/${status}-body`);
       assert.deepEqual([response.status, response.content, cancelled], [status, '', [String(status)]]);
+      // Without a length, Node would send an empty chunk after 205.
+      const { fields } = response;
+      assert.deepEqual(
+        [fields['content-length'], fields['transfer-encoding']],
+        [status === 205 ? ['0'] : undefined, undefined],
+      );
     });
   }
 
@@ -277,6 +284,7 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/600': 'a Response needs a status from 200 to 599',
     '/200.5': 'a Response needs a status from 200 to 599',
     '/used': 'the body of a Response was used or is locked; return one that nobody has read',
+    '/read': 'the body of a Response was used or is locked; return one that nobody has read',
     '/locked': 'the body of a Response was used or is locked; return one that nobody has read',
     '/texts': 'a chunk of the body of a Response is not a Uint8Array',
     '/buffers': 'a chunk of the body of a Response is not a Uint8Array',

@@ -102,6 +102,10 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
         await once(signal, 'abort');
         return new Response(begin('late', signal));
       }),
+      get('/late-events', open, async ({ signal }) => {
+        await once(signal, 'abort');
+        return new Response(begin('late', signal), { headers: EVENTS });
+      }),
       get('/now', open, () => ({ now: true })),
     ],
     environment: { ACCESS_LOG: 'true', ...environment },
@@ -381,6 +385,16 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     });
   }
 
+  test('lets the system ask whether a client that says nothing is still there, from the next sweep on', async (t) => {
+    const { ask, source, responses } = await openStreams(t);
+    const wire = await ask('/silent');
+    (await source()).send('one');
+    await wire.until((text) => text.includes('one'));
+    const asked = t.mock.method(responses[0]!.socket!, 'setKeepAlive');
+    await passSeconds(1);
+    assert.deepEqual(asked.mock.calls[0]?.arguments, [true, 30_000]);
+  });
+
   test('has no time limit of its own, even if it is silent for an hour, and none is read meanwhile', async (t) => {
     const { ask, source } = await openStreams(t, { HANDLER_TIMEOUT_SECONDS: '1' });
     const wire = await ask('/stream');
@@ -596,6 +610,14 @@ describe('an event stream', { timeout: 20_000 }, () => {
     const [, text = ''] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 200)/);
     assert.deepEqual([parseHead(text).isWhole, second.cancels], [true, 1]);
     assert.equal(await drained, 'drained');
+  });
+
+  test('ends at once if its client has closed its side before', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/late-events');
+    wire.socket.end();
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, true);
+    assert.equal((await source()).cancels, 1);
   });
 
   test('ends properly when its client closes its side', async (t) => {

@@ -20,7 +20,10 @@ function fieldsOf({ reply: { fields } }: HandlerReply): Record<string, string> {
 
 test('reply makes a reply of the given status, JSON and fields', () => {
   const made = reply(202, { id: 'é' }, { Location: '/jobs/1', 'X-Count': '5' });
-  assert.deepEqual([made.reply.status, made.reply.content, made.turnedAway !== undefined], [202, '{"id":"é"}', false]);
+  assert.deepEqual(
+    [made.reply.status, made.reply.content, made.turnedAway !== undefined],
+    [202, '{"id":"é"}', false],
+  );
   assert.deepEqual(fieldsOf(made), {
     ...AS_JSON,
     location: '/jobs/1',

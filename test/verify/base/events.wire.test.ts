@@ -415,6 +415,8 @@ const FETCH_REASONS: Readonly<Record<FetchErrorReason, true>> = {
   timeout: true,
   'connection-failed': true,
   'certificate-refused': true,
+  'token-file-refused': true,
+  'ca-file-refused': true,
   'proxy-refused': true,
   'proxy-failed': true,
   'status-refused': true,

@@ -6,7 +6,9 @@ import { createGate, createService, get, open } from '../../../src/gatehouse.ts'
 import { Part } from '../../../src/verify/base/part.ts';
 import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
+import { keyAccess } from '../../../src/key-access.ts';
 import { jsonLog } from '../../../src/log.ts';
+import { CLUSTER_AUTHORITY } from '../../options/key-access-fixture.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { throughProxy } from '../../../src/proxy.ts';
 import { redisReplayStore } from '../../../src/redis.ts';
@@ -24,6 +26,7 @@ const PARTS = {
   clientCertificates: () =>
     clientCertificates({ source: 'pem', field: 'Secret-Word', proxies: ['192.0.2.44'] }),
   revocations: () => createRevocations({ store: 'redis://user:secret-word@127.0.0.1:1' }),
+  keyAccess: () => keyAccess({ caFile: CLUSTER_AUTHORITY }),
   metadata: () => resourceMetadata({ url: 'https://api.test/secret-word' }),
   cors: () => cors({ origins: ['https://secret-word.test'] }),
   metrics: () => createMetrics({ port: 4_444, host: 'secret-word' }),
@@ -58,7 +61,7 @@ for (const [name, make] of Object.entries(PARTS)) {
 
 const served = { routes: [get('/a', open, () => ({}))] };
 
-for (const name of ['connect', 'clientCertificates', 'metadata', 'cors', 'metrics'] as const) {
+for (const name of ['connect', 'clientCertificates', 'keyAccess', 'metadata', 'cors', 'metrics'] as const) {
   test(`the part ${name} serves one service, and a second use throws [§11]`, async () => {
     const part = PARTS[name]();
     const service = createService(served, { ...TEST, [name]: part });
@@ -83,6 +86,7 @@ for (const name of ['connect', 'clientCertificates', 'metadata', 'cors', 'metric
 
 for (const [name, part] of [
   ['replayStore', PARTS.replayStore()],
+  ['revocations', PARTS.revocations()],
   ['log', PARTS.log()],
   ['metrics', createMetrics()],
 ] as const) {

@@ -28,7 +28,6 @@ import {
   type TimedVerifier,
 } from './issuer.ts';
 
-
 const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
 const [a = '', b = '', c = ''] = tokens;
