@@ -93,12 +93,13 @@ export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf
  */
 export function coverageOf(file: string): Coverage {
   const source = `src/${file}`;
+  const isOwn = (path: string) => path === `test/${file.slice(0, -3)}.test.ts`;
   const isNamed = (path: string) => path.startsWith(`test/${file.slice(0, -2)}`);
   const isBeside = (path: string) => posix.dirname(path) === `test/${posix.dirname(file)}`;
 
   const distanceOf = ({ path, steps }: Test) => {
-    // Its own test is in that folder too.
-    const nearness = [!isNamed(path), !isBeside(path)].filter(Boolean).length;
+    // Its own test has that name, and is in that folder too.
+    const nearness = [!isOwn(path), !isNamed(path), !isBeside(path)].filter(Boolean).length;
     return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
   };
 
