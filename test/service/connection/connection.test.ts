@@ -11,6 +11,7 @@ const SECOND = 1_000;
 class FakeSocket extends EventEmitter {
   readonly received: string[] = [];
   bytesRead = 0;
+  bytesWritten = 0;
   isPaused = true;
   readable = true;
   writableEnded = false;
@@ -34,6 +35,8 @@ class FakeSocket extends EventEmitter {
     this.isPaused = false;
   }
 
+  setKeepAlive(): void {}
+
   _read(): void {}
 }
 
@@ -44,7 +47,12 @@ function open(requestMillis?: number) {
   /** A request arrives. The result writes and finishes its response. */
   const ask = (complete = true) => {
     const request = { complete, socket };
-    const state = { writableEnded: false, headersSent: false, shouldKeepAlive: true };
+    const state = {
+      writableEnded: false,
+      headersSent: false,
+      writableNeedDrain: false,
+      shouldKeepAlive: true,
+    };
     const response = Object.assign(new EventEmitter(), state);
     const exchange = new Exchange(request as never, response as never, connection, 0);
     connection.begin(exchange);
@@ -118,6 +126,18 @@ test('gives each request the time of REQUEST_TIMEOUT_SECONDS to arrive', () => {
     [0, 59, 60].map((second) => connection.isLate(second * SECOND)),
     [false, false, true],
   );
+});
+
+test('gives the client of a stream 90 seconds without reading, which count from the last byte that it took', () => {
+  const { socket, ask, overdueFrom } = open();
+  const { response } = ask();
+  response.headersSent = true;
+  assert.equal(overdueFrom(0, 100), undefined);
+  response.writableNeedDrain = true;
+  assert.equal(overdueFrom(101, 180), undefined);
+  socket.bytesWritten = 1;
+  assert.equal(overdueFrom(181, 270), undefined);
+  assert.equal(overdueFrom(271), 272);
 });
 
 test('gives a client 90 seconds from when its oldest unread response was written, however many it has read and however many follow [G14]', () => {

@@ -30,6 +30,8 @@ interface Line {
 
 const logs: Line[] = [];
 
+const errors: unknown[] = [];
+
 /** What the handlers have received. */
 const asked: { readonly request: Request; readonly context: MountContext<unknown> }[] = [];
 
@@ -56,6 +58,12 @@ async function readAs(request: Request) {
   const { searchParams } = new URL(request.url);
   const read = await readers[searchParams.get('as') ?? 'text']!(request);
   return new Response(typeof read === 'string' ? read : 'read');
+}
+
+async function* untilAborted(signal: AbortSignal) {
+  yield Buffer.from('begun');
+  await once(signal, 'abort');
+  signal.throwIfAborted();
 }
 
 async function readAndCatch(request: Request) {
@@ -98,6 +106,7 @@ const routes: readonly Route[] = [
   mount('/caught', open, readAndCatch, { limitBytes: 20 }),
   mount('/echo', open, ({ body }) => new Response(body)),
   mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
+  mount('/aborts', open, (_, { signal }) => new Response(untilAborted(signal))),
   mount('/unread', open, () => new Response('unread')),
   mount('/asks', optional, askForMore),
   mount('/wrong/json', open, () => ({}) as never),
@@ -114,6 +123,7 @@ const OPTIONS = {
   bodyLimitBytes: 50,
   metrics,
   log: (_: string, message: string, fields: object) => logs.push({ message, fields: { ...fields } }),
+  onError: (error: unknown) => errors.push(error),
   cors: cors({ origins: ['https://app.test'] }),
   metadata: resourceMetadata({ url: 'https://api.test' }),
 } satisfies ServiceOptions;
@@ -405,7 +415,7 @@ describe('a mount', { timeout: 60_000 }, () => {
     const left = () => socket.writableLength;
     while (before !== left() || left() === size) {
       before = left();
-      for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+      for (let turn = 0; turn < 1_000; turn += 1) await new Promise(setImmediate);
     }
     assert.ok(left() > size / 2, String(left()));
     released();
@@ -444,6 +454,19 @@ describe('a mount', { timeout: 60_000 }, () => {
       logs.slice(before).filter(({ message }) => message === 'request failed'),
       [],
     );
+  });
+
+  test('may pass on the abort of its signal once the client has left, which onError does not get', async () => {
+    errors.length = 0;
+    const before = logs.length;
+    const wire = await openWire(port);
+    wire.send('GET /aborts HTTP/1.1\r\nHost: a\r\n\r\n');
+    await wire.until((text) => text.includes('begun'));
+    wire.socket.end();
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, false);
+    assert.deepEqual([errors, logs.length], [[], before]);
+    assert.equal((await ask('GET /wrong/json')).status, 500);
+    assert.equal(errors.length, 1);
   });
 
   test('is 400 for a body with a broken chunk', async () => {
