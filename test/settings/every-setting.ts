@@ -239,7 +239,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     yaml: 'idp.jwksTokenFile',
     byDefault: undefined,
     good: [same(fixture('token-1.txt')), same(fixture('token-2.txt')), same('test/settings/token-1.txt')],
-    bad: [fixture('every-setting.ts'), /must be a file with a token of 1 to 16,384 letters/],
+    bad: [fixture('../idp/tls/authority.pem'), /must be a file with a token of 1 to 16,384 letters/],
   },
   {
     name: 'caFile',
