@@ -132,7 +132,7 @@ for (const user of ['user:secret', 'user', ':secret']) {
   });
 }
 
-test('sends the token to no other origin in place of a document that does not exist [§25, J9]', async (t) => {
+test('sends the token to no other origin in place of a document that does not exist [§25, RFC 6750 §5.3, J9]', async (t) => {
   const other = await startCluster(t, () => ({ '/.well-known/jwks.json': KEYS }));
   const server = await startCluster(t, () => ({ '/.well-known/jwks.json': KEYS }));
   const { issuer } = server;
