@@ -178,7 +178,7 @@ describe('the answer of a decision', () => {
     assert.deepEqual(app.errors, [thrown, thrown]);
     const [line, ...more] = app.lines();
     assert.deepEqual([line?.error, more], ['TypeError', []]);
-    assert.match(line?.frames[0], /decisions\.wire\.test\.ts:\d+:\d+$/);
+    assert.match(line?.frames[0], /decisions\.wire\.test\.[jt]s:\d+:\d+$/);
   });
 
   test('is not remembered: each request asks, and each place where the decision stands', async (t) => {

@@ -76,11 +76,19 @@ function readTest(path: string): Test {
   return { path, steps, isAlone };
 }
 
+const nameOf = ({ path }: Test) => path.slice('test/'.length);
+
 const tests = filesBelow(`${ROOT}test/`)
   .map((name) => `test/${name}`)
   .filter((path) => path.endsWith('.test.ts') && (path === OF_SERVER || !NOT_OF_SRC.test(path)))
   .sort()
   .map(readTest);
+
+/** All that cover anything. */
+export const COVERING: Coverage = {
+  together: tests.filter(({ isAlone }) => !isAlone).map(nameOf),
+  alone: tests.filter(({ isAlone }) => isAlone).map(nameOf),
+};
 
 /** Every file of src that has code. */
 export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf8' })
@@ -107,8 +115,7 @@ export function coverageOf(file: string): Coverage {
     .filter(({ steps }) => steps.has(source))
     .sort((one, other) => distanceOf(one) - distanceOf(other));
 
-  const paths = (isAlone: boolean) =>
-    covering.filter((test) => test.isAlone === isAlone).map(({ path }) => path.slice('test/'.length));
+  const paths = (isAlone: boolean) => covering.filter((test) => test.isAlone === isAlone).map(nameOf);
 
   return { together: paths(false), alone: paths(true) };
 }

@@ -1,7 +1,8 @@
 /* Changes the code one small step at a time and runs the tests that cover it: what no test notices must be
    explained in equivalents.json. Arguments select files (verify/token/claims); `--equivalents` puts the
    explained ones to the tests too; `--resume` takes over what an earlier run found about texts that are still
-   the same. As many files at a time as there are processors.
+   the same; `--rehearse` only says which tests fail on a copy without any change, and so would notice nothing. As many
+   files at a time as there are processors.
 
    Shows: changes to the code that no test notices (`npm run evidence mutants verify/token/claims` for one
    file).
@@ -16,6 +17,7 @@ import { fileURLToPath } from 'node:url';
 import { FILES } from './coverage.ts';
 import { functionAt, matcherOf, type Change, type Equivalent } from './equivalents.ts';
 import type { Finding, Shown } from './one-file.ts';
+import { rehearse } from './rehearse.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
 const KEPT = join(tmpdir(), 'gatehouse-mutants-found');
@@ -28,6 +30,12 @@ const words = process.argv.slice(2);
 const names = words.filter((word) => !word.startsWith('--'));
 const files = FILES.filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
 if (files.length === 0) throw new Error(`no file is named ${names.join(' ')}`);
+
+if (words.includes('--rehearse')) {
+  const failing = await rehearse();
+  for (const name of failing) console.log(`fails without any change: test/${name}`);
+  process.exit(failing.length > 0 ? 1 : 0);
+}
 
 const explanationsOf = (file: string) => equivalents.filter((one) => one.file === file);
 

@@ -106,7 +106,7 @@ function renameSources(directory: string): void {
   const names = readdirSync(directory, { recursive: true, encoding: 'utf8' });
   for (const name of names.filter((one) => one.endsWith('.test.js'))) {
     const text = readFileSync(join(directory, name), 'utf8');
-    const renamed = text.replace(/(\/src\/[\w/-]+|URL\('[\w/-]+)\.ts'/g, "$1.js'");
+    const renamed = text.replace(/(\/src\/[\w/-]+|URL\('[\w./-]+)\.ts'/g, "$1.js'");
     if (renamed !== text) writeFileSync(join(directory, name), renamed);
   }
 }
