@@ -1,6 +1,6 @@
 // The trace of a request (W3C Trace Context), for the log and for a handler's own requests. No check reads
 // it.
-import { fieldValues } from '../verify/request/fields.ts';
+import { fieldValues } from '../verify/request/facts.ts';
 
 /** W3C Trace Context §3.2.2, §4.3: no id is zero. Versions after 00 may be longer. */
 const TRACEPARENT =

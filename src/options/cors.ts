@@ -11,7 +11,7 @@ import {
 import { Part } from '../verify/base/part.ts';
 import type { Cors, CorsContext, CorsPart } from '../gate/options.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
-import { fieldValues } from '../verify/request/fields.ts';
+import { fieldValues } from '../verify/request/facts.ts';
 import { isPreflight } from './preflight.ts';
 
 interface CorsValues {

@@ -4,9 +4,7 @@
 import { isListOf, catching } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import { claimsOf, type Caller } from '../verify/caller.ts';
-import { readFacts } from '../verify/request/facts.ts';
-import { fieldValues } from '../verify/request/fields.ts';
-import { isAmbiguous } from '../verify/request/path.ts';
+import { fieldValues, isAmbiguous, readFacts } from '../verify/request/facts.ts';
 import { forwardedUri } from '../verify/request/uri.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
 import type { Early } from '../gate/record.ts';

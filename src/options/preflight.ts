@@ -1,6 +1,5 @@
 // Preflights: what a browser asks before it sends a request to another origin (Fetch standard §3.2).
-import { fieldValues } from '../verify/request/fields.ts';
-import type { RequestFacts } from '../verify/request/facts.ts';
+import { fieldValues, type RequestFacts } from '../verify/request/facts.ts';
 
 /** Fetch standard §3.2.2 */
 const PREFLIGHT_FIELDS = ['origin', 'access-control-request-method'];

@@ -1,7 +1,7 @@
 // Header fields → credentials. Never reads a token from query or body (RFC 9700 §4.3.2). Does not check it:
 // verify/token/verify.ts does.
 import { refuse } from './base/refusal.ts';
-import { fieldValues } from './request/fields.ts';
+import { fieldValues } from './request/facts.ts';
 
 /** Bearer only, both, DPoP only. */
 export type DpopMode = 'DISABLED' | 'ALLOWED' | 'REQUIRED';

@@ -9,7 +9,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
     'verify/base/',
     ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'option', 'part', 'cache', 'clock', 'events'],
   ],
-  ['verify/request/', ['fields', 'path', 'facts', 'uri']],
+  ['verify/request/', ['facts', 'uri']],
   ['verify/keys/', ['jwk', 'jwks', 'key-set', 'fetch']],
   ['verify/jws/', ['compact', 'signature']],
   ['verify/token/', ['claims', 'verify']],

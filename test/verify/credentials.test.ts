@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused, type Refusal } from '../../src/verify/base/refusal.ts';
-import { fieldValues } from '../../src/verify/request/fields.ts';
+import { fieldValues } from '../../src/verify/request/facts.ts';
 import { acceptedScheme, parseCredentials, type DpopMode } from '../../src/verify/credentials.ts';
 import { unlessRefused } from '../support/refused.ts';
 

@@ -1,8 +1,7 @@
 // What a gate reads of any server's request, and what it always refuses, because the server could read it
 // differently. Reads no body.
 import { refuse, Refused } from '../../verify/base/refusal.ts';
-import { readHost } from '../../verify/request/fields.ts';
-import { hasDotSegments } from '../../verify/request/path.ts';
+import { hasDotSegments, readHost } from '../../verify/request/facts.ts';
 import type { FetchRequest, GateRequest } from './verdict.ts';
 
 const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers';

@@ -2,8 +2,7 @@
 // that reveals nothing.
 import { ignoreErrors } from '../../verify/base/clock.ts';
 import { describeBug } from '../../verify/base/events.ts';
-import type { RawRequest } from '../../verify/request/facts.ts';
-import { fieldValues } from '../../verify/request/fields.ts';
+import { fieldValues, type RawRequest } from '../../verify/request/facts.ts';
 import type { Found, Refusal } from '../../verify/base/refusal.ts';
 import { acceptedScheme } from '../../verify/credentials.ts';
 import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';

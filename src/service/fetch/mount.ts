@@ -7,7 +7,7 @@ import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { readHost } from '../../verify/request/fields.ts';
+import { readHost } from '../../verify/request/facts.ts';
 import { requestUri } from '../../verify/request/uri.ts';
 import { pairsOf, type Field } from '../../gate/replies/reply.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';

@@ -1,7 +1,6 @@
 // Finds the mount for a request that no route matches. Promises: the longest prefix counts; there is no 405
 // at or below it; the service keeps its own paths.
-import type { RequestFacts } from '../../verify/request/facts.ts';
-import { pathSegments } from '../../verify/request/path.ts';
+import { pathSegments, type RequestFacts } from '../../verify/request/facts.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 import type { Readers } from '../request/pipeline.ts';
 import type { Match, Matched } from '../routes/router.ts';

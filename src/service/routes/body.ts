@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
-import { fieldValues } from '../../verify/request/fields.ts';
+import { fieldValues } from '../../verify/request/facts.ts';
 
 /** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;

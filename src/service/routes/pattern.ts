@@ -1,6 +1,6 @@
 // Path patterns: literals and `{parameters}`, and what is kept by them. Promises: every problem says what to
 // write instead. Does not find a request's route: router.ts does.
-import { pathSegments } from '../../verify/request/path.ts';
+import { pathSegments } from '../../verify/request/facts.ts';
 
 /**
  * Parameters are whole segments with distinct names. Refuses wildcards and queries, which would be literal

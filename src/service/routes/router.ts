@@ -1,7 +1,7 @@
 // Path → routes and rules. Promises: the most specific route counts, in whatever order they are written; two
 // of which neither is more specific prevent startup.
 import type { DecidedAccess } from '../../gate/rules/access.ts';
-import { pathSegments } from '../../verify/request/path.ts';
+import { pathSegments } from '../../verify/request/facts.ts';
 import {
   covers,
   Index,

@@ -1,7 +1,9 @@
-// What a request says of itself before anything is checked: method, host, path and header fields.
-import { Refused } from '../base/refusal.ts';
-import { readHost } from './fields.ts';
-import { originPath } from './path.ts';
+// What a request says of itself before anything is checked: method, Host, path and header fields. Fields are
+// read from the raw list, as Node's `headers` hides a second Authorization field. A service finds its routes by
+// decoded segments; a policy refuses what servers read in several ways; a gate refuses dot segments alone: the
+// server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the host.
+import { catching } from '../base/encoding.ts';
+import { refuse, Refused } from '../base/refusal.ts';
 
 export interface RawRequest {
   readonly method?: string | undefined;
@@ -33,3 +35,88 @@ export function readFacts(request: RawRequest): RequestFacts | Refused {
   const path = originPath(originalUrl);
   return path instanceof Refused ? path : { method, host, path, rawHeaders, socket };
 }
+
+/** `name` is in lower case (RFC 9110 §5.1). */
+export function fieldValues(rawHeaders: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const field = rawHeaders[index] ?? '';
+    // For speed: lengths cost less to compare than lower case to make.
+    const isNamed = field.length === name.length && field.toLowerCase() === name;
+    if (isNamed) values.push(rawHeaders[index + 1] ?? '');
+  }
+  return values;
+}
+
+/**
+ * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name or an address, and an optional port. In Node 20 and 22 URL
+ * takes milliseconds for longer names.
+ */
+const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
+
+/** URL checks the port and the IPv6 address. */
+export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
+
+/** For speed: most requests repeat it. */
+let lastGoodHost: string | undefined;
+
+/** Reads the Host field, which HTTP/1.0 may omit, as some load balancers do (RFC 9112 §3.2). */
+export function readHost(rawHeaders: readonly string[], httpVersion = '1.1') {
+  const [host, ...others] = fieldValues(rawHeaders, 'host');
+  if (host === undefined && httpVersion === '1.0') return undefined;
+
+  const isGood = host !== undefined && (host === lastGoodHost || isHost(host));
+  if (!isGood || others.length > 0) return refuse('host-refused');
+
+  lastGoodHost = host;
+  return host;
+}
+
+/** All: accepts only the origin form (RFC 9112 §3.2.1), and drops the query. */
+export function originPath(target: string): string | Refused {
+  // Stricter: RFC 9112 §3.2.2 has servers accept the absolute form.
+  if (target[0] !== '/') return refuse('target-refused');
+
+  const end = target.indexOf('?');
+  return end < 0 ? target : target.slice(0, end);
+}
+
+/**
+ * Gate: a proof covers the path without dot segments (RFC 3986 §5.2.4). Some servers keep them in a Request's
+ * `url`, and route by the part before `#`. URL reads `\` as `/`.
+ */
+export function hasDotSegments(target: string): boolean {
+  const [path = ''] = target.split(/[?#]/, 1);
+  const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
+  return path.split(/[/\\]/).some(isDot);
+}
+
+/**
+ * Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, which would cost as much as twenty
+ * requests.
+ */
+const MAX_SEGMENTS = 100;
+
+/**
+ * Service and policy: percent-decoded, none for `/`. An encoded slash stays inside its segment. `undefined`
+ * for a broken escape (RFC 3986 §2.1), an empty segment, a dot segment (§3.3), or too many: one canonical
+ * form, or none.
+ */
+export function pathSegments(path: string): readonly string[] | undefined {
+  if (path === '/') return [];
+
+  const escaped = path.slice(1).split('/', MAX_SEGMENTS + 1);
+  if (escaped.length > MAX_SEGMENTS) return undefined;
+
+  // For speed: most paths have no escape.
+  const isPlain = !path.includes('%');
+  const segments = isPlain ? escaped : catching('URIError', () => escaped.map(decodeURIComponent));
+  const isRefused = (segment: string) => segment === '' || segment === '.' || segment === '..';
+  return segments?.some(isRefused) ? undefined : segments;
+}
+
+/** Stricter: what servers read in several ways, plain or escaped, and control characters. */
+const AMBIGUOUS = /[^!-~]|[#\\;]|%(?:2f|5c|3b|3f|23|25|[01][\da-f]|7f|c2%[89][\da-f])/i;
+
+/** Policy: what a server behind a proxy makes of such a path is not known here. */
+export const isAmbiguous = (path: string) => AMBIGUOUS.test(path);

@@ -2,8 +2,7 @@
 // X-Forwarded-* under TRUST_PROXY, else Host. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3
 // make them equivalent.
 import { refuse, type Refused } from '../base/refusal.ts';
-import type { RequestFacts } from './facts.ts';
-import { fieldValues, isHost } from './fields.ts';
+import { fieldValues, isHost, type RequestFacts } from './facts.ts';
 
 /** How clients reach the service. `publicUrl` has no trailing slash. */
 export interface UriOptions {

@@ -79,14 +79,14 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the lengths of field names are compared first',
     'no-token',
-    'verify/request/fields.ts',
+    'verify/request/facts.ts',
     'field.length === name.length && ',
     '',
   ),
   shortcut(
     'a good host is not checked again',
     'no-token',
-    'verify/request/fields.ts',
+    'verify/request/facts.ts',
     'host === lastGoodHost ||',
     "(host === lastGoodHost && host === '') ||",
   ),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { originPath, pathSegments } from '../../../src/verify/request/path.ts';
+import { originPath, pathSegments } from '../../../src/verify/request/facts.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';

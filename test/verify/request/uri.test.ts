@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { readHost } from '../../../src/verify/request/fields.ts';
+import { readHost } from '../../../src/verify/request/facts.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
 import { isSameUri, normalUri, requestUri, type UriOptions } from '../../../src/verify/request/uri.ts';
 import { unlessRefused } from '../../support/refused.ts';
