@@ -31,7 +31,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/request/', ['exchange']],
   ['service/connection/', ['connection', 'write']],
   ['service/fetch/', ['stream']],
-  ['service/request/', ['message', 'pipeline']],
+  ['service/request/', ['pipeline']],
   ['service/fetch/', ['mounts']],
   ['service/request/', ['responder', 'tell-responses']],
   ['service/connection/', ['request-stream', 'listener']],

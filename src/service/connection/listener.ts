@@ -17,7 +17,7 @@ import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
 import { CLOSE } from './write.ts';
 import { Exchange } from '../request/exchange.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
-import { MAX_FIELDS } from '../request/message.ts';
+import { MAX_FIELDS } from '../request/pipeline.ts';
 import { RequestStream } from './request-stream.ts';
 import type { Responder } from '../request/responder.ts';
 
