@@ -8,7 +8,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
 import { andThen, type MaybePromise } from '../../src/verify/base/clock.ts';
 import { jsonReply, type Reply } from '../../src/gate/replies/reply.ts';
-import { writeReply } from '../../src/service/connection/write.ts';
+import { writeReply } from '../../src/service/request/responder.ts';
 import { createListener } from '../../src/service/connection/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
 import { TestClock } from '../support/clock.ts';

@@ -29,7 +29,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/routes/', ['handler-request', 'handler-reply', 'inputs', 'pattern', 'route', 'router']],
   ['service/fetch/', ['bytes', 'mount']],
   ['service/request/', ['exchange']],
-  ['service/connection/', ['connection', 'write']],
+  ['service/connection/', ['connection']],
   ['service/fetch/', ['stream']],
   ['service/request/', ['pipeline']],
   ['service/fetch/', ['mounts']],

@@ -1,6 +1,6 @@
 // node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
 // limits; on stop, requests under way get ten seconds. Does not decide when a response ends its connection:
-// write.ts and connection.ts do.
+// service/request/responder.ts and connection.ts do.
 import {
   createServer,
   STATUS_CODES,
@@ -14,12 +14,11 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
-import { CLOSE } from './write.ts';
 import { Exchange } from '../request/exchange.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { MAX_FIELDS } from '../request/pipeline.ts';
 import { RequestStream } from './request-stream.ts';
-import type { Responder } from '../request/responder.ts';
+import { CLOSE, type Responder } from '../request/responder.ts';
 
 const HEADER_MILLIS = 10_000;
 

@@ -28,7 +28,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'a response is written in one piece',
     'no-token',
-    'service/connection/write.ts',
+    'service/request/responder.ts',
     IN_ONE_PIECE,
     'response.end(content);',
   ),
