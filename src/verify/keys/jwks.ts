@@ -1,8 +1,8 @@
-// Imports the usable keys of a key set and chooses one by `kid`. Does not decide when to fetch or how long
-// keys last: verify/keys/key-set.ts does.
+// Imports the usable keys of a key set. Does not choose one, or decide when to fetch or how long keys last:
+// verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchErrorReason, type KeyReason, type Printable } from '../base/events.ts';
-import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
+import { importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
@@ -50,25 +50,4 @@ export function importKeySet(document: JsonObject, algorithms?: readonly Algorit
 function kidOf(member: unknown) {
   const { kid } = Object(member);
   return printable(typeof kid === 'string' ? kid : '');
-}
-
-export type NoKeyReason = 'key-unknown' | 'algorithm-refused';
-
-/** The one key of this algorithm with this `kid`, or without `kid` the only key. Or why there is none. */
-export function keyNamed(
-  kid: string | undefined,
-  algorithm: Algorithm,
-  keys: readonly VerificationKey[],
-): VerificationKey | NoKeyReason {
-  // RFC 7515 §4.1.4
-  const named = keys.filter((key) => kid === undefined || factsOf(key).kid === kid);
-  if (named.length === 0 || (kid === undefined && named.length > 1)) return 'key-unknown';
-
-  // RFC 8725 §3.1: no header chooses how a key is used.
-  const fitting = named.filter((one) => factsOf(one).algorithm === algorithm);
-  const key = fitting[0];
-  if (key === undefined) return 'algorithm-refused';
-
-  // RFC 7517 §4.5: keys of different algorithms may share a `kid`.
-  return fitting.length === 1 ? key : 'key-unknown';
 }

@@ -13,7 +13,7 @@ import {
 } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
 import { factsOf, type Algorithm, type VerificationKey } from './jwk.ts';
-import { FetchError, keyNamed, importKeySet, type ImportedKeys, type NoKeyReason } from './jwks.ts';
+import { FetchError, importKeySet, type ImportedKeys } from './jwks.ts';
 
 const REFRESH_AFTER_MILLIS = 10 * 60_000;
 const MAX_AGE_MILLIS = 60 * 60_000;
@@ -194,4 +194,25 @@ export function createKeySet(
   }
 
   return { find, ageMillis, usable, refresh, close };
+}
+
+type NoKeyReason = 'key-unknown' | 'algorithm-refused';
+
+/** The one key of this algorithm with this `kid`, or without `kid` the only key. Or why there is none. */
+function keyNamed(
+  kid: string | undefined,
+  algorithm: Algorithm,
+  keys: readonly VerificationKey[],
+): VerificationKey | NoKeyReason {
+  // RFC 7515 §4.1.4
+  const named = keys.filter((key) => kid === undefined || factsOf(key).kid === kid);
+  if (named.length === 0 || (kid === undefined && named.length > 1)) return 'key-unknown';
+
+  // RFC 8725 §3.1: no header chooses how a key is used.
+  const fitting = named.filter((one) => factsOf(one).algorithm === algorithm);
+  const key = fitting[0];
+  if (key === undefined) return 'algorithm-refused';
+
+  // RFC 7517 §4.5: keys of different algorithms may share a `kid`.
+  return fitting.length === 1 ? key : 'key-unknown';
 }
