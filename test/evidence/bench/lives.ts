@@ -11,8 +11,10 @@ import {
   GATEHOUSE,
   isBase,
   isMeasured,
+  PLAIN_FETCH,
   ROUNDS,
   servers as peers,
+  takesPart,
   VERIFIER,
   WARM,
 } from './plan.ts';
@@ -21,15 +23,18 @@ import { ISSUER, oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import type { Review } from './results.ts';
 import { demandQuiet } from './quiet.ts';
-import { noteIn, type Figures } from './rounds.ts';
+import { ABSENT, noteIn, type Figures } from './rounds.ts';
 
 const servers = [...peers, VERIFIER];
+
+/** Of the start. */
+const starting = [PLAIN_FETCH, ...servers];
 
 /**
  * The response of a protected route to a valid token. A server that is still fetching keys may respond
  * otherwise.
  */
-async function firstWelcome(server: RunningServer, token: string): Promise<number> {
+export async function firstWelcome(server: RunningServer, token: string): Promise<number> {
   for (;;) {
     const { response, millis } = await server.firstResponse('/api/private', token);
     if (response.status === 200) return millis;
@@ -48,7 +53,12 @@ export async function measureStart(provider: Provider, figures: Figures): Promis
   const discovered = { ...ours, ANSWERS, ISSUER: provider.issuer, DISCOVERED: 'true' };
   for (let round = 0; round < ROUNDS; round += 1) {
     await demandQuiet();
-    for (const plan of servers) {
+    for (const plan of starting) {
+      if (!takesPart(plan, round)) {
+        note('start', plan.name, ABSENT);
+        continue;
+      }
+
       const isDiscovering = plan === GATEHOUSE || plan === VERIFIER;
       const server = await startServer(plan, provider, isDiscovering ? discovered : { ANSWERS });
       const token = oneToken(isDiscovering ? provider.issuer : ISSUER);

@@ -3,7 +3,7 @@
 import type { Provider } from '../../idp/provider.ts';
 import { ask } from '../../support/client.ts';
 import { describeResponse } from './answers.ts';
-import { sample, throughput, type Job } from './generators.ts';
+import { sample, type Job } from './generators.ts';
 import {
   GATEHOUSE,
   isMeasured,
@@ -19,7 +19,7 @@ import {
 import { oneToken, SLICES } from './pools.ts';
 import { startServer, type RunningServer } from './processes.ts';
 import { demandQuiet } from './quiet.ts';
-import { noteIn, noteThroughput, withServers, type Figures } from './rounds.ts';
+import { noteIn, noteThroughput, throughputIn, withServers, type Figures } from './rounds.ts';
 
 async function measureInTurns(
   running: readonly RunningServer[],
@@ -33,7 +33,7 @@ async function measureInTurns(
   for (let round = 0; round < ROUNDS; round += 1) {
     await demandQuiet();
     for (const server of running) {
-      noteThroughput(note, plan.name, server.name, await throughput(server, job));
+      noteThroughput(note, plan.name, server.name, await throughputIn(round, server, job));
     }
   }
 }

@@ -59,7 +59,9 @@ function panelOf({ title, unit, rows }: Section): Panel {
 function colourOf(server: string): string {
   if (server.startsWith('gatehouse')) return OURS;
 
-  return ['plain', 'es256', 'rs256', 'verifier'].includes(server) ? BASE : OTHERS;
+  return ['plain', 'plain-fetch', 'es256', 'rs256', 'rs256-es256', 'verifier'].includes(server)
+    ? BASE
+    : OTHERS;
 }
 
 function packagesIn(count: number): string {

@@ -41,9 +41,14 @@ const FILES = {
   key: join(DIRECTORY, 'key.pem'),
   dates: join(DIRECTORY, 'dates.json'),
   good: join(DIRECTORY, 'good'),
-  forged: join(DIRECTORY, 'forged'),
-  proofs: join(DIRECTORY, 'proofs'),
+  forged: join(DIRECTORY, `forged-${process.pid}`),
+  proofs: join(DIRECTORY, `proofs-${process.pid}`),
 };
+
+// These two are of this run alone.
+process.on('exit', () => {
+  for (const file of [FILES.forged, FILES.proofs]) rmSync(file, { force: true });
+});
 
 /** The first tokens are for warm cases, the next ones warm the servers up. */
 const WARM_TOKENS = 1_000;
@@ -174,13 +179,13 @@ function forge(count: number): void {
   writeFileSync(FILES.forged, tokens.join(''), 'latin1');
 }
 
-/** `count` new proofs for one token, each as the rest of an Authorization field and a DPoP field. */
-export function makeProofs(key: ProofKey, token: string, uri: string, count: number): Records {
+/** `count` new proofs, each with a token as the rest of an Authorization field and a DPoP field. */
+export function makeProofs(key: ProofKey, uri: string, count: number, tokenOf: () => string): Records {
   const nowSeconds = Math.floor(Date.now() / 1000);
-  const records = Array.from(
-    { length: count },
-    () => `${token}\r\nDPoP: ${makeProof(key, { token, uri, nowSeconds })}`,
-  );
+  const records = Array.from({ length: count }, () => {
+    const token = tokenOf();
+    return `${token}\r\nDPoP: ${makeProof(key, { token, uri, nowSeconds })}`;
+  });
   writeFileSync(FILES.proofs, records.join(''), 'latin1');
   return { file: FILES.proofs, width: records[0]!.length, first: 0, count };
 }

@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url';
 import type { Provider } from '../../idp/provider.ts';
 import { ask, type Response } from '../../support/client.ts';
 import { freePort } from '../../support/free-port.ts';
-import { isOurs, type ServerPlan } from './plan.ts';
+import { binaryOf, NODE_LINES } from '../../support/node-lines.ts';
+import { isOurs, isShort, type ServerPlan } from './plan.ts';
 import { AUDIENCE, ISSUER } from './pools.ts';
 
 const hasTool = (name: string, ...options: string[]): boolean =>
@@ -17,17 +18,29 @@ const hasTool = (name: string, ...options: string[]): boolean =>
 
 /** The server has the first core, everything else the second. */
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0,1', 'true']).status === 0;
-export const hasWrk = process.env.BENCH_LOAD !== 'node' && hasTool('wrk', '--version');
+export const hasWrk = process.env.BENCH_LOAD !== 'node' && !isShort && hasTool('wrk', '--version');
 
 /** Keeps this process, and the provider in it, off the server's core from now on. */
 export const leaveServerCore = (): void => {
   if (canPin) spawnSync('taskset', ['-a', '-c', '-p', '1', String(process.pid)]);
 };
 
+function serversNode(): string {
+  const { BENCH_NODE: line = '' } = process.env;
+  if (line === '') return process.execPath;
+  if (!NODE_LINES.map(String).includes(line)) {
+    throw new Error(`BENCH_NODE: choose from ${NODE_LINES.join(', ')}`);
+  }
+  return binaryOf(Number(line));
+}
+
+/** Runs the servers. */
+const NODE = serversNode();
+
 export const machine = {
   processor: cpus()[0]?.model ?? 'unknown',
   cores: cpus().length,
-  node: process.version,
+  node: execFileSync(NODE, ['--version'], { encoding: 'utf8' }).trim(),
   system: `${process.platform} ${process.arch}`,
   pinned: canPin ? 'server on core 0, load on core 1' : 'no',
   load: hasWrk ? 'wrk, and our own at a constant rate' : 'our own',
@@ -132,12 +145,7 @@ export async function startServer(
   const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-bench-'));
   const file = fileURLToPath(new URL(plan.file, import.meta.url));
   const startedAt = performance.now();
-  const child = spawnOn(
-    'server',
-    [process.execPath, file],
-    { ...environmentOf(plan, provider, port), ...more },
-    cwd,
-  );
+  const child = spawnOn('server', [NODE, file], { ...environmentOf(plan, provider, port), ...more }, cwd);
   const exited = once(child, 'exit');
 
   const firstResponse = async (path: string, token?: string) => {

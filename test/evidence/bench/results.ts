@@ -1,4 +1,4 @@
-/* The results of a run, as in results.json. */
+/* The results of a run, as in results.json, and those of short runs by line of Node, as in lines.json. */
 
 /** `ratio` is the median of the ratios to the base of the same round. */
 export interface Row {
@@ -32,3 +32,6 @@ export interface Results {
   readonly sections: readonly Section[];
   readonly review: readonly Review[];
 }
+
+/** By line, such as `20`. */
+export type Runs = Readonly<Record<string, Results>>;

@@ -6,19 +6,23 @@ import { latency, sample, throughput, type Job, type Throughput } from './genera
 import {
   cases,
   DPOP,
+  DPOP_NEW,
   ES256,
   FLOORS,
   GATEHOUSE,
   GATEHOUSE_DPOP,
   isBase,
   isMeasured,
+  isShort,
   PLAIN,
   RATE,
   ROUNDS,
   RS256,
+  RS256_ES256,
   SECONDS,
   servers,
-  SLICE,
+  SLICE_OF_PROOFS,
+  takesPart,
   VERIFIER,
   WARM,
   type Case,
@@ -55,13 +59,25 @@ export const median = (values: readonly number[]): number => {
   return (sorted[(sorted.length - 1) >> 1]! + sorted[sorted.length >> 1]!) / 2;
 };
 
+/** Half of the values are between these two. */
+export function quartilesOf(values: readonly number[]): readonly [low: number, high: number] {
+  const sorted = [...values].sort((one, other) => one - other);
+  const step = (sorted.length - 1) / 4;
+  return [sorted[Math.round(step)]!, sorted[Math.round(3 * step)]!];
+}
+
+/** Of a server in a round in which it did not take part. */
+export const ABSENT = NaN;
+
+const isPresent = (value: number) => !Number.isNaN(value);
+
 /** Medians, and medians of the ratios to the base of the same round. */
 export function rowsOf(figures: ReadonlyMap<string, readonly number[]>, base: string): Row[] {
   const ofBase = figures.get(base) ?? [];
   return [...figures].map(([server, values]) => ({
     server,
-    value: median(values),
-    ratio: median(values.map((value, round) => value / ofBase[round]!)),
+    value: median(values.filter(isPresent)),
+    ratio: median(values.map((value, round) => value / ofBase[round]!).filter(isPresent)),
   }));
 }
 
@@ -121,13 +137,18 @@ export async function measureRounds(provider: Provider, figures: Figures): Promi
       await demandQuiet();
       for (const plan of cases) {
         for (const server of running) {
-          const given = await throughput(server, jobOf(plan, server, plan.tokens?.(round)));
-          noteThroughput(note, plan.name, server.name, given);
+          const job = jobOf(plan, server, plan.tokens?.(round));
+          noteThroughput(note, plan.name, server.name, await throughputIn(round, server, job));
         }
       }
       if (isMeasured('latency')) await measureLatency(running, note);
     }
   });
+}
+
+/** That of a server which takes part in the round. */
+export async function throughputIn(round: number, server: RunningServer, job: Job): Promise<Throughput> {
+  return takesPart(server, round) ? throughput(server, job) : { perSecond: ABSENT, microsEach: ABSENT };
 }
 
 async function measureLatency(running: readonly RunningServer[], note: Note): Promise<void> {
@@ -147,7 +168,8 @@ export async function measureFloor(provider: Provider, figures: Figures): Promis
 
   const note = noteIn(figures);
   const environment = { TOKEN_KEY: JSON.stringify(keySet().keys[0]) };
-  await withServers([PLAIN, RS256, VERIFIER, GATEHOUSE], provider, environment, async (running) => {
+  const floorServers = isShort ? [RS256, VERIFIER, GATEHOUSE] : [PLAIN, RS256, VERIFIER, GATEHOUSE];
+  await withServers(floorServers, provider, environment, async (running) => {
     for (const server of running) {
       await server.firstResponse('/api/private', oneToken());
       for (const floor of floors) {
@@ -161,47 +183,65 @@ export async function measureFloor(provider: Provider, figures: Figures): Promis
       await demandQuiet();
       for (const floor of floors) {
         for (const server of running) {
-          const given = await throughput(server, jobOf(floor, server, floor.tokens?.(round)));
-          noteThroughput(note, floor.name, server.name, given);
+          const job = jobOf(floor, server, floor.tokens?.(round));
+          noteThroughput(note, floor.name, server.name, await throughputIn(round, server, job));
         }
       }
     }
   });
 }
 
-/**
- * DPoP with one token and a new proof for each request, compared with a server that only verifies the
- * signature of the proof.
- */
+/** New proofs for one token, compared with a server that only verifies the signatures of the proofs. */
 export async function measureDpop(provider: Provider, figures: Figures): Promise<void> {
-  if (!isMeasured('dpop') || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
-  const note = noteIn(figures);
   const key = makeProofKey('ES256');
   const token = oneToken(undefined, { cnf: { jkt: key.thumbprint } });
-  await withServers(
-    [ES256, GATEHOUSE_DPOP],
-    provider,
-    { PROOF_KEY: JSON.stringify(key.jwk) },
-    async (running) => {
-      await running[1]!.firstResponse('/api/public');
-      for (let round = -1; round < ROUNDS; round += 1) {
-        await dpopRound(running, key, token, round < 0 ? () => {} : note);
-      }
-    },
+
+  await measureProofs(DPOP, ES256, key, provider, figures, (uri) =>
+    makeProofs(key, uri, SLICE_OF_PROOFS, () => token),
+  );
+}
+
+/** New tokens, each with a new proof, compared with a server that only verifies both signatures. */
+export async function measureDpopOfNewTokens(provider: Provider, figures: Figures): Promise<void> {
+  const key = makeProofKey('ES256');
+  let made = 0;
+
+  const nextToken = () => {
+    made += 1;
+    return oneToken(undefined, { cnf: { jkt: key.thumbprint }, jti: `d${String(made).padStart(9, '0')}` });
+  };
+
+  await measureProofs(DPOP_NEW, RS256_ES256, key, provider, figures, (uri) =>
+    makeProofs(key, uri, SLICE_OF_PROOFS, nextToken),
   );
 }
 
 /** The base gets the same proofs, which name the URL of the service. */
-async function dpopRound(
-  running: readonly RunningServer[],
+async function measureProofs(
+  plan: typeof DPOP,
+  base: ServerPlan,
   key: ProofKey,
-  token: string,
-  note: Note,
+  provider: Provider,
+  figures: Figures,
+  make: (uri: string) => Records,
 ): Promise<void> {
-  const records = makeProofs(key, token, `http://127.0.0.1:${running[1]!.port}${DPOP.path}`, SLICE);
-  await demandQuiet();
-  for (const server of running) {
-    const job: Job = { ...DPOP, seconds: SECONDS, scheme: 'DPoP', records, repeats: false };
-    noteThroughput(note, DPOP.name, server.name, await throughput(server, job));
-  }
+  if (!isMeasured(plan.name) || !servers.some(({ name }) => name === GATEHOUSE.name)) return;
+
+  const note = noteIn(figures);
+  const environment = {
+    PROOF_KEY: JSON.stringify(key.jwk),
+    TOKEN_KEY: JSON.stringify(keySet().keys[0]),
+  };
+  await withServers([base, GATEHOUSE_DPOP], provider, environment, async (running) => {
+    await running[1]!.firstResponse('/api/public');
+    for (let round = -1; round < ROUNDS; round += 1) {
+      const records = make(`http://127.0.0.1:${running[1]!.port}${plan.path}`);
+      await demandQuiet();
+      for (const server of running) {
+        const job: Job = { ...plan, seconds: SECONDS, scheme: 'DPoP', records, repeats: false };
+        const given = await throughput(server, job);
+        if (round >= 0) noteThroughput(note, plan.name, server.name, given);
+      }
+    }
+  });
 }

@@ -7,25 +7,18 @@
    Needs: packages. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { binaryOf, NODE_LINES } from '../../support/node-lines.ts';
 import { askUnderPermission } from './permission.ts';
 import { describeFigures, runTests } from './run-tests.ts';
 import { RUNTIMES, useOn } from './runtimes.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const LINES = [20, 22, 24, 26];
-
-/** The binary of a line: that of this process if it fits, otherwise that of the package. */
-const binaryOf = (line: number) =>
-  process.version.startsWith(`v${line}.`)
-    ? process.execPath
-    : fileURLToPath(new URL(`../node_modules/node${line}/bin/node`, import.meta.url));
-
 let isGood = true;
 const asked = process.argv.slice(2);
 
 const isAsked = (name: string) => asked.length === 0 || asked.includes(name);
 
-for (const line of LINES.filter((one) => isAsked(String(one)))) {
+for (const line of NODE_LINES.filter((one) => isAsked(String(one)))) {
   const binary = binaryOf(line);
   const version = execFileSync(binary, ['--version'], { encoding: 'utf8' }).trim();
   const { flags, problems, requests } = await askUnderPermission(binary);

@@ -8,58 +8,26 @@
    Needs: a quiet machine. */
 import { rmSync } from 'node:fs';
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import { makeProofKey } from '../../support/proof.ts';
-import { sample, throughput, type Job } from '../bench/generators.ts';
-import { awaitKeys } from '../bench/own.ts';
+import { throughput } from '../bench/generators.ts';
+import { ENVIRONMENT, jobOf, warmUp, type Load } from '../bench/loads.ts';
 import { GATEHOUSE, SLICE, WARM } from '../bench/plan.ts';
-import { AUDIENCE, keySet, makeProofs, oneToken, preparePools, RESERVED, SLICES } from '../bench/pools.ts';
+import { AUDIENCE, keySet, preparePools, RESERVED } from '../bench/pools.ts';
 import { leaveServerCore, startServer, type RunningServer } from '../bench/processes.ts';
 import { demandQuiet } from '../bench/quiet.ts';
 import { median } from '../bench/rounds.ts';
 import { makeTree } from '../variants/tree.ts';
-import { SHORTCUTS, type Load, type Shortcut } from './shortcuts.ts';
+import { SHORTCUTS, type Shortcut } from './shortcuts.ts';
 
-/** The number of rounds for which new tokens are signed. */
-const ROUNDS: Readonly<Record<Load, number>> = { warm: 21, 'no-token': 21, logged: 21, cold: 5, proofs: 5 };
+const ROUNDS = 21;
+/** For these, tokens or proofs are made. */
+const ROUNDS_OF_NEW = 5;
 
-const ENVIRONMENT: Readonly<Record<Load, NodeJS.ProcessEnv>> = {
-  warm: {},
-  'no-token': {},
-  logged: { ACCESS_LOG: 'true' },
-  cold: {},
-  proofs: { IDP_DPOP_MODE: 'ALLOWED', IDP_DPOP_IAT_OFFSET_SECONDS: '3600' },
-};
-
-const proofKey = makeProofKey('ES256');
-
-const REFUSED = { status: 401, sample: '' };
-
-/** The requests of a round; the first one warms the server up. */
-function jobOf(load: Load, round: number, { port }: RunningServer): Job {
-  const job = { ...WARM, seconds: 1, records: SLICES.warm(1) };
-  if (load === 'no-token') return { ...job, expected: REFUSED, records: undefined };
-  if (load === 'cold') {
-    const records = round < 0 ? SLICES.warmUp() : SLICES.cold(round, SLICE);
-    return { ...job, repeats: false, records };
-  }
-  if (load !== 'proofs') return job;
-
-  const token = oneToken(undefined, { cnf: { jkt: proofKey.thumbprint } });
-  const records = makeProofs(proofKey, token, `http://127.0.0.1:${port}${WARM.path}`, SLICE);
-  return { ...job, scheme: 'DPoP', repeats: false, records };
-}
-
-async function warmUp(load: Load, server: RunningServer): Promise<void> {
-  await awaitKeys([server]);
-  await sample(server, jobOf(load, -1, server), 0.5);
-  if (load === 'cold') return;
-
-  await throughput(server, jobOf(load, -1, server));
-}
+const roundsOf = (load: Load) => (load === 'cold' || load === 'proofs' ? ROUNDS_OF_NEW : ROUNDS);
 
 /** Microseconds per request, in turns: with the shortcut and without it. */
 async function measure({ load, changes }: Shortcut, provider: Provider): Promise<[number[], number[]]> {
   const tree = makeTree(changes);
+  const plan = { load, connections: WARM.connections, seconds: 1, slice: SLICE };
   const having: number[] = [];
   const lacking: number[] = [];
   const running: RunningServer[] = [];
@@ -67,12 +35,12 @@ async function measure({ load, changes }: Shortcut, provider: Provider): Promise
     for (const file of [GATEHOUSE.file, `${tree}/dist/server.js`]) {
       running.push(await startServer({ ...GATEHOUSE, file }, provider, ENVIRONMENT[load]));
     }
-    for (const server of running) await warmUp(load, server);
+    for (const server of running) await warmUp(plan, server);
 
-    for (let round = 0; round < ROUNDS[load]; round += 1) {
+    for (let round = 0; round < roundsOf(load); round += 1) {
       await demandQuiet();
       for (const server of running) {
-        const { microsEach } = await throughput(server, jobOf(load, round, server));
+        const { microsEach } = await throughput(server, jobOf(plan, round, server.port));
         (server === running[0] ? having : lacking).push(microsEach);
       }
     }
@@ -93,7 +61,7 @@ const words = process.argv.slice(2);
 
 const isChosen = ({ name }: Shortcut) => words.length === 0 || words.some((word) => name.includes(word));
 
-await preparePools(RESERVED + ROUNDS.cold * SLICE, RESERVED);
+await preparePools(RESERVED + ROUNDS_OF_NEW * SLICE, RESERVED);
 leaveServerCore();
 const provider = await startProvider({ audience: AUDIENCE });
 provider.publish(keySet());

@@ -1,9 +1,7 @@
 /* The code that exists for speed alone, how the service works without each part, and the case that feels it
    most. */
+import type { Load } from '../bench/loads.ts';
 import type { Change } from '../variants/tree.ts';
-
-/** What is sent: one token repeatedly, none, new ones, new proofs; `logged` with the access log on. */
-export type Load = 'warm' | 'no-token' | 'logged' | 'cold' | 'proofs';
 
 export interface Shortcut {
   readonly name: string;

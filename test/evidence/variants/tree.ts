@@ -1,4 +1,4 @@
-/* A copy of the project with changes made to its source, and built. */
+/* A copy of the project with changes made to its source, or as another commit has it, and built. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -29,8 +29,23 @@ export function makeTree(changes: readonly Change[]): string {
     encoding: 'utf8',
   });
   for (const name of files.trim().split('\n')) cpSync(join(ROOT, name), join(tree, name));
-  symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
   for (const change of changes) make(tree, change);
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: tree });
+  build(tree);
   return tree;
+}
+
+/** The same for a commit, by any name that git knows. */
+export function makeTreeOf(ref: string): string {
+  const named = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`];
+  const commit = execFileSync('git', named, { cwd: ROOT, encoding: 'utf8' }).trim();
+  const archive = execFileSync('git', ['archive', commit], { cwd: ROOT, maxBuffer: Infinity });
+  const tree = mkdtempSync(join(tmpdir(), 'gatehouse-tree-'));
+  execFileSync('tar', ['-x', '-C', tree], { input: archive });
+  build(tree);
+  return tree;
+}
+
+function build(tree: string): void {
+  symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: tree });
 }

@@ -1,6 +1,5 @@
 // What stands beside gatehouse where a goal cannot be had: the least that a server must do that finds its keys by discovery, over
 // connections of their own, takes each token apart strictly, looks whether it has seen it, verifies it and looks at its claims.
-// In the manner of rs256.mjs: first all tokens of a turn, then all answers.
 import { createPublicKey, hash, verify } from 'node:crypto';
 import { createServer } from 'node:http';
 import { get } from 'node:https';
@@ -24,6 +23,8 @@ async function fetchKeys() {
 }
 
 const keys = fetchKeys();
+let known;
+void keys.then((fetched) => { known = fetched; });
 
 function decode(text) {
   const bytes = Buffer.from(text, 'base64url');
@@ -48,17 +49,10 @@ function isGood(token, known) {
   return isAccepted;
 }
 
-const queue = [];
-async function drain() {
-  const known = await keys;
-  const judged = queue.splice(0).map(([{ url, headers }, response]) => {
-    const token = headers.authorization?.slice('Bearer '.length);
-    const isRefused = token !== undefined && !isGood(token, known);
-    return [response, answers.get(isRefused ? '/api/invalid' : url)];
-  });
-  for (const [response, found] of judged) send(response, found);
+async function answer({ url, headers }, response) {
+  const token = headers.authorization?.slice('Bearer '.length);
+  const isRefused = token !== undefined && !isGood(token, known ?? (await keys));
+  send(response, answers.get(isRefused ? '/api/invalid' : url));
 }
 
-createServer({ keepAliveTimeout: 72_000 }, (...exchange) => {
-  if (queue.push(exchange) === 1) setImmediate(drain);
-}).listen(port, host);
+createServer({ keepAliveTimeout: 72_000 }, (request, response) => void answer(request, response)).listen(port, host);
