@@ -16,7 +16,8 @@ import { createRefusalReplies } from '../../src/gate/replies/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/rules/guards.ts';
 import { actor, claims, decision, notDelegated } from '../../src/decisions.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
-import type { Results } from '../evidence/bench/results.ts';
+import { GOALS, START } from '../evidence/bench/plan.ts';
+import type { Results, Runs } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
 import { closureOf, doorsOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
@@ -316,7 +317,7 @@ const isOurs = ({ server }: Measured) => server.startsWith('gatehouse');
 
 /** The lowest ratio of a peer, if there is one. `verifier` is the bound. */
 function bestOf(servers: readonly Measured[]): number | undefined {
-  const notPeers = ['plain', 'rs256', 'es256', 'verifier'];
+  const notPeers = ['plain', 'plain-fetch', 'rs256', 'es256', 'rs256-es256', 'verifier'];
   const peers = servers.filter((row) => !isOurs(row) && !notPeers.includes(row.server));
   return peers.length === 0 ? undefined : Math.min(...peers.map((peer) => peer.ratio));
 }
@@ -332,6 +333,32 @@ const run: Block = () => {
     return [title, `${rounded(value)} ${unit}`, ...ratios];
   });
   return tableOf(['case', 'gatehouse', 'ratio', 'best peer', 'bound', 'goal'], rows);
+};
+
+/** The goals, and how near the last short run on each line of Node came to them. */
+const goals: Block = () => {
+  const runs = Object.values(JSON.parse(read('test/evidence/bench/lines.json')) as Runs);
+
+  const rowsIn = ({ sections }: Results, name: string) =>
+    sections.find(
+      (section) => [name, `${name}-micros`].includes(section.name) && section.unit !== 'requests/s',
+    );
+
+  const ratioIn = (run: Results, name: string) => {
+    const section = rowsIn(run, name);
+    const ours = section?.rows.find(isOurs);
+    return ours === undefined ? '' : `${ours.ratio.toFixed(2)} (${rounded(ours.value)} ${section?.unit})`;
+  };
+
+  const rows = [...GOALS, START].map(({ name, title, goal }) => {
+    const [first] = runs;
+    const servers = first === undefined ? [] : (rowsIn(first, name)?.rows ?? []);
+    const bound = servers.find(({ server }) => server === 'verifier')?.ratio;
+    const others = [goal, bound, bestOf(servers)].map((one) => one?.toFixed(2) ?? '');
+    return [title, ...others, ...runs.map((run) => ratioIn(run, name))];
+  });
+  const lines = runs.map(({ machine }) => `Node ${String(machine.node).slice(1)}`);
+  return tableOf(['case', 'goal', 'bound', 'best peer', ...lines], rows);
 };
 
 /** CPU time in words, as ratios to the server that each case is compared with. */
@@ -418,6 +445,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   review,
   run,
   figures,
+  goals,
   settings: settingsTable,
   'reading-order': readingOrder,
   'token-reasons': sentenceTable('`error_description`', REFUSALS.invalid_token),

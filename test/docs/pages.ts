@@ -9,7 +9,14 @@ export const ROOT = new URL('../../', import.meta.url);
 export const read = (name: string): string => readFileSync(new URL(name, ROOT), 'utf8');
 
 /** Every page for readers, by its path in the repository. */
-export const PAGES = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'test/README.md'].concat(
+export const PAGES = [
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  'test/README.md',
+  'test/evidence/bench/README.md',
+].concat(
   readdirSync(new URL('docs/', ROOT))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `docs/${name}`),
