@@ -3,7 +3,7 @@ import type { Clock } from './base/clock.ts';
 import type { Count, Log } from './base/events.ts';
 import { Part } from './base/part.ts';
 import { createKeyFetcher, withDeadline } from './keys/fetch.ts';
-import { createKeySet } from './keys/key-set.ts';
+import { KeySet } from './keys/key-set.ts';
 import type { CheckValues, IssuersByName } from './options.ts';
 import type { Issuer } from './token/verify.ts';
 
@@ -28,7 +28,7 @@ export function createIssuers(
     const fetch = fetchKeys
       ? withDeadline(() => fetchKeys(issuer, name))
       : createKeyFetcher(issuer, Part.contentOf(connect));
-    const keys = createKeySet(name, fetch, clock, log, count, issuer.algorithms);
+    const keys = new KeySet(name, fetch, clock, log, count, issuer.algorithms);
     return { ...issuer, name, clockToleranceSeconds, keys };
   });
 }
