@@ -6,7 +6,8 @@ const LEAST_MARKS = 65_536;
 const MARKS_OF_A_VALUE = 4;
 
 /**
- * Holds at most `capacity` values, rounded up to even. Keys must end in 8 characters of a base64url digest.
+ * Holds at most `capacity` values, rounded up to even. Keys are ASCII, and end in 8 characters of base64url
+ * that nobody can choose, such as those of a digest or signature.
  */
 export class Cache<Value> {
   readonly #generationCapacity: number;
@@ -26,15 +27,16 @@ export class Cache<Value> {
     return this.#recent.get(key) ?? this.#older.get(key);
   }
 
-  /** Stores the value if its key was offered before. */
-  offer(key: string, value: Value) {
+  /** Stores a value if its key was offered before. */
+  offer(key: string, makeValue: () => Value) {
     if (!this.#isMarked(key) || this.#generationCapacity === 0) return;
 
     if (this.#recent.size >= this.#generationCapacity) {
       this.#older = this.#recent;
       this.#recent = new Map();
     }
-    this.#recent.set(key, value);
+    // A copy: a slice would keep all of its text.
+    this.#recent.set(Buffer.from(key, 'latin1').toString('latin1'), makeValue());
   }
 
   /** Marks it if it is not. Two places, so that two keys of one slot do not evict each other for ever. */
@@ -50,7 +52,7 @@ export class Cache<Value> {
   }
 }
 
-/** 32 bits of a digest. A collision only admits a key too early. */
+/** 32 bits of a key. A collision only admits a key too early. */
 function markOf(key: string) {
   const bytes = Buffer.from(key.slice(-8), 'base64url');
   return bytes.readInt32LE();

@@ -83,7 +83,7 @@ export function createProofVerifier(options: ProofOptions): ProofVerifier {
     if (verifySignature(jws, key) === undefined) return refuse('proof-signature');
 
     const { thumbprint } = factsOf(key);
-    importedKeys.offer(alg + thumbprint, key);
+    importedKeys.offer(alg + thumbprint, () => key);
     return thumbprint;
   }
 

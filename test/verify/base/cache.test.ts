@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Cache } from '../../../src/verify/base/cache.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 /** Keys must end in characters of a digest. */
 const keyOf = (name: string) => createHash('sha256').update(name).digest('base64url');
@@ -9,7 +14,7 @@ const keyOf = (name: string) => createHash('sha256').update(name).digest('base64
 /** Offers it as often as it must be offered to be stored. */
 function remember(memory: Cache<string>, ...names: string[]): void {
   for (const name of [...names].flatMap((each) => [each, each])) {
-    memory.offer(keyOf(name), `value of ${name}`);
+    memory.offer(keyOf(name), () => `value of ${name}`);
   }
 }
 
@@ -36,14 +41,14 @@ test('returns undefined for a key that was never offered, and keeps its entries'
 test('stores nothing that is offered only once, however much is offered', () => {
   const memory = new Cache<string>(1_000_000);
   const names = Array.from({ length: 1_000 }, (_, index) => `once ${index}`);
-  for (const name of names) memory.offer(keyOf(name), `value of ${name}`);
+  for (const name of names) memory.offer(keyOf(name), () => `value of ${name}`);
   assert.equal(held(memory, ...names), '');
 });
 
 test('stores a value on its second offer even after 99 others, in a cache for 200', () => {
   const memory = new Cache<string>(200);
   const names = Array.from({ length: 100 }, (_, index) => `name ${index}`);
-  for (const name of [...names, ...names]) memory.offer(keyOf(name), `value of ${name}`);
+  for (const name of [...names, ...names]) memory.offer(keyOf(name), () => `value of ${name}`);
   assert.equal(held(memory, ...names), names.join(''));
 });
 
@@ -62,7 +67,7 @@ for (const [capacity, marks] of [
   test(`stores two keys that are offered in turn and share a slot of the ${marks} marks for ${capacity} values`, () => {
     const memory = new Cache<string>(capacity);
     const keys = [marks, 2 * marks].map(keyMarked);
-    for (const key of [...keys, ...keys]) memory.offer(key, key);
+    for (const key of [...keys, ...keys]) memory.offer(key, () => key);
     assert.deepEqual(
       keys.map((key) => memory.get(key)),
       keys,
@@ -72,7 +77,7 @@ for (const [capacity, marks] of [
   test(`of three keys that are offered in turn and share a slot of ${marks} marks, stores none`, () => {
     const memory = new Cache<string>(capacity);
     const keys = [marks, 2 * marks, 3 * marks].map(keyMarked);
-    for (const key of [...keys, ...keys]) memory.offer(key, key);
+    for (const key of [...keys, ...keys]) memory.offer(key, () => key);
     assert.deepEqual(
       keys.map((key) => memory.get(key)),
       [undefined, undefined, undefined],
@@ -83,14 +88,14 @@ for (const [capacity, marks] of [
 test('stores 98 % of 50,000 keys that are offered in turn, in a cache for 100,000', () => {
   const memory = new Cache<string>(100_000);
   const keys = Array.from({ length: 50_000 }, (_, index) => keyOf(`key ${index}`));
-  for (const key of [...keys, ...keys]) memory.offer(key, key);
+  for (const key of [...keys, ...keys]) memory.offer(key, () => key);
   const stored = keys.filter((key) => memory.get(key) === key).length;
   assert.ok(stored > 49_000, `${stored} stored`);
 });
 
 test('keeps the value that was offered last', () => {
   const memory = memoryOf(4, 'a');
-  memory.offer(keyOf('a'), 'new');
+  memory.offer(keyOf('a'), () => 'new');
   assert.equal(memory.get(keyOf('a')), 'new');
 });
 
@@ -115,3 +120,18 @@ for (const capacity of [1, 2]) {
     assert.equal(held(memory, 'c', 'b'), 'cb');
   });
 }
+
+test('keeps nothing of a text of which a key is a slice', () => {
+  const memory = new Cache<string>(100);
+  const names = Array.from({ length: 40 }, (_, index) => `name ${index}`);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (const name of [...names, ...names]) {
+    const text = Buffer.alloc(1024 * 1024, 'x').toString('latin1') + keyOf(name);
+    memory.offer(text.slice(-43), () => `value of ${name}`);
+  }
+  collect();
+  const kept = process.memoryUsage().heapUsed - before;
+  assert.ok(kept < 10 * 1024 * 1024, `${kept} bytes`);
+  assert.equal(held(memory, ...names), names.join(''));
+});

@@ -33,8 +33,8 @@ class NoMemory extends Cache<VerificationKey> {
 function memoryOf(name: string, key: VerificationKey): Cache<VerificationKey> {
   const memory = new Cache<VerificationKey>(10);
   // A key that is offered once is not cached.
-  memory.offer(name, key);
-  memory.offer(name, key);
+  memory.offer(name, () => key);
+  memory.offer(name, () => key);
   return memory;
 }
 
