@@ -15,11 +15,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_070,
-  createGate: 27_900,
-  createService: 41_670,
-  runService: 52_600,
-  server: 53_840,
+  verify: 17_330,
+  createGate: 28_050,
+  createService: 42_010,
+  runService: 52_930,
+  server: 54_150,
   'all of src': 88_300,
 };
 

@@ -9,7 +9,7 @@ import { createIssuers, haveKeys, type Surroundings } from '../verify/issuers.ts
 import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
 import { createDecide, type Decide } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';
-import { createObserver, type Observer } from './observe.ts';
+import { Observer } from './observe.ts';
 import type { Cors, GateValues, Joined } from './options.ts';
 import type { Early, MatchedRoute } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
@@ -143,8 +143,9 @@ function createObserverOf(
   { clock, isService }: Serving,
   expect: Expect | undefined,
 ): Observer {
-  const { log, isAccessLogged = false } = values.log ?? {};
+  const { log, level, isAccessLogged = false } = values.log ?? {};
   const { count, meter } = Part.contentOf(values.metrics) ?? {};
   const ofRequests = isService ? { isAccessLogged, meter } : { isAccessLogged: false, meter: undefined };
-  return createObserver({ clock, log, count, expect, ...ofRequests });
+  const isRefusalLogged = level === 'debug';
+  return new Observer({ clock, log, count, expect, isRefusalLogged, ...ofRequests });
 }

@@ -7,7 +7,6 @@ import {
   type Count,
   type Fields,
   type Log,
-  type Printable,
   type RequestReason,
 } from '../verify/base/events.ts';
 import type { RawRequest } from '../verify/request/facts.ts';
@@ -34,86 +33,104 @@ export interface ObserverOptions {
   readonly clock: Clock;
   readonly log: Log | undefined;
   readonly isAccessLogged: boolean;
+  /** Whether the log takes lines about single refusals. */
+  readonly isRefusalLogged: boolean;
   readonly count: Count | undefined;
   readonly meter: Meter | undefined;
   /** Without it, refusals are logged without what this side expected. */
   readonly expect: Expect | undefined;
 }
 
-export interface Observer {
+/** Counts and logs refusals; with an access log or a meter, every request. */
+export class Observer {
+  readonly #options;
+  readonly #counts = new Map<string, number>();
+  #period: { readonly since: number; readonly cancel: () => void } | undefined;
   /** Whether requests that are not refused are observed too. */
   readonly isWatching: boolean;
-  /** Returns the time, or 0 when nobody reads it. */
-  readonly startTiming: () => number;
-  /** `status` is `null` when the client got no response. */
-  readonly observe: (arrival: Arrival, record: RequestRecord, status: number | null) => void;
-  /** Logs the summary of the period so far. */
-  readonly summarize: () => void;
-}
 
-export function createObserver(options: ObserverOptions): Observer {
-  const { clock, log, isAccessLogged, meter } = options;
-  const isWatching = isAccessLogged || meter !== undefined;
-  const counts = new Map<string, number>();
-  let period: { since: number; cancel: () => void } | undefined;
-
-  function summarize() {
-    if (period === undefined) return;
-
-    const seconds = Math.round((clock.monotonic() - period.since) / 1000);
-    log?.('requests refused', { seconds, ...Object.fromEntries(counts) });
-
-    period.cancel();
-    period = undefined;
-    counts.clear();
+  constructor(options: ObserverOptions) {
+    this.#options = options;
+    this.isWatching = options.isAccessLogged || options.meter !== undefined;
   }
 
-  function count(reason: RequestReason) {
-    options.count?.('refusal', reason);
+  /** Returns the time, or 0 when nobody reads it. */
+  startTiming() {
+    const { clock, meter } = this.#options;
+    meter?.requestBegan();
+    return this.isWatching ? clock.monotonic() : 0;
+  }
+
+  /** `status` is `null` when the client got no response. */
+  observe({ request, arrivedAtMillis }: Arrival, record: RequestRecord, status: number | null) {
+    const { clock, log, meter, isAccessLogged } = this.#options;
+    const { reason, route } = record;
+    const millis = this.isWatching ? clock.monotonic() - arrivedAtMillis : undefined;
+    meter?.requestEnded(methodOf(request, record), route?.pattern, status, (millis ?? 0) / 1000);
+
+    const isProbe = isOfProbe(request, record);
+    if (reason !== undefined && !isProbe) this.#count(reason);
+
+    if (log === undefined || !this.#isLogged(reason, isProbe)) return;
+
+    const fields = logFieldsOf(request, record, status, millis);
+    if (isAccessLogged) log('request', fields);
+    this.#logRefusal(log, record, fields);
+  }
+
+  /** Logs the summary of the period so far. */
+  summarize() {
+    if (this.#period === undefined) return;
+
+    const { clock, log } = this.#options;
+    const seconds = Math.round((clock.monotonic() - this.#period.since) / 1000);
+    log?.('requests refused', { seconds, ...Object.fromEntries(this.#counts) });
+
+    this.#period.cancel();
+    this.#period = undefined;
+    this.#counts.clear();
+  }
+
+  #count(reason: RequestReason) {
+    // Not refused, although there is an error to report.
+    if (reason === 'bug' || reason === 'handler') return;
+
+    const { clock, log, count } = this.#options;
+    count?.('refusal', reason);
     if (log === undefined) return;
 
-    period ??= { since: clock.monotonic(), cancel: clock.after(SUMMARY_MILLIS, summarize) };
+    this.#period ??= {
+      since: clock.monotonic(),
+      cancel: clock.after(SUMMARY_MILLIS, () => this.summarize()),
+    };
     for (const name of ['total', reason]) {
-      counts.set(name, (counts.get(name) ?? 0) + 1);
+      this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
     }
   }
 
-  function observe(arrival: Arrival, record: RequestRecord, status: number | null) {
-    const { request, arrivedAtMillis } = arrival;
-    const { reason, route } = record;
-    const method = methodOf(request, record);
-    const millis = clock.monotonic() - arrivedAtMillis;
-    meter?.requestEnded(method, route?.pattern, status, millis / 1000);
-
-    const isProbe = isOfProbe(request, record);
-    const isCounted = reason !== undefined && reason !== 'bug' && reason !== 'handler';
-    if (isCounted && !isProbe) count(reason);
-    if (log === undefined || (reason === undefined && (!isAccessLogged || isProbe))) return;
-
-    const fields = logFieldsOf(request, record, method, status, isWatching ? millis : undefined);
-    if (isAccessLogged) log('request', fields);
-    writeRefusal(log, record, fields, options.expect);
+  /** For speed: no fields are gathered for a line that nobody reads. */
+  #isLogged(reason: RequestReason | undefined, isProbe: boolean) {
+    const { isAccessLogged, isRefusalLogged } = this.#options;
+    if (reason === undefined) return isAccessLogged && !isProbe;
+    return isAccessLogged || isRefusalLogged || reason === 'bug';
   }
 
-  function startTiming() {
-    meter?.requestBegan();
-    return isWatching ? clock.monotonic() : 0;
-  }
+  #logRefusal(log: Log, record: RequestRecord, fields: Fields) {
+    const { expect } = this.#options;
+    const { reason, route, bug, error } = record;
+    if (reason === undefined) return;
 
-  return { isWatching, startTiming, observe, summarize };
+    if (reason !== 'bug') {
+      return log('request refused', expect === undefined ? fields : { ...fields, ...expect(record) });
+    }
+
+    const method = route && printable(route.method);
+    log('request failed', { ...fields, method, ...bug }, error);
+  }
 }
 
-function writeRefusal(log: Log, record: RequestRecord, fields: Fields, expect: Expect | undefined) {
-  const { reason, route, bug, error } = record;
-  if (reason === undefined) return;
-
-  if (reason !== 'bug') {
-    return log('request refused', expect === undefined ? fields : { ...fields, ...expect(record) });
-  }
-
-  const method = route && printable(route.method);
-  log('request failed', { ...fields, method, ...bug }, error);
-}
+/** What a responder needs of an observer. */
+export type Watcher = Pick<Observer, 'isWatching' | 'startTiming' | 'observe'>;
 
 /** RFC 9110 §9.1, RFC 5789 */
 const METHODS = 'GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT'.split(' ').map(printable);
@@ -136,13 +153,14 @@ function methodOf(request: RawRequest, { facts, reason }: RequestRecord) {
 
 /** One literal: spreading would double the cost. */
 function logFieldsOf(
-  { rawHeaders }: RawRequest,
-  { route, reason, issuerName, kid }: RequestRecord,
-  method: Printable | undefined,
+  request: RawRequest,
+  record: RequestRecord,
   status: number | null,
   millis: number | undefined,
 ) {
-  const traceparent = traceparentOf(rawHeaders);
+  const { route, reason, issuerName, kid } = record;
+  const method = methodOf(request, record);
+  const traceparent = traceparentOf(request.rawHeaders);
   const [, traceId, parentId] = traceparent?.split('-').map(printable) ?? [];
 
   return {

@@ -7,11 +7,11 @@ import { systemClock, type Clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/part.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
-import { createListener, listen } from './connection/listener.ts';
+import { listen, Listener } from './connection/listener.ts';
 import { describeRoutes, isMount, mountProblems, withMounts } from './fetch/mounts.ts';
 import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
-import { createPipeline, type PipelineOptions, type Readers } from './request/pipeline.ts';
-import { createResponder, type Responder } from './request/responder.ts';
+import { Pipeline, type PipelineOptions, type Readers } from './request/pipeline.ts';
+import { Responder } from './request/responder.ts';
 import { tellResponses } from './request/tell-responses.ts';
 import { get, type Route, type Routes } from './routes/route.ts';
 import { createRouter, routesProblems } from './routes/router.ts';
@@ -115,9 +115,9 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
 
 function composeResponder(readers: Readers, checks: Checks, options: ServiceValues & PipelineOptions) {
   const { clock } = options;
-  const pipeline = createPipeline(readers, checks.decide, options);
+  const pipeline = new Pipeline(readers, checks.decide, options);
   const observer = tellResponses(checks.observer, options, clock, checks.log);
-  return createResponder(pipeline, checks.replies, observer, clock);
+  return new Responder(pipeline, checks.replies, observer, clock);
 }
 
 function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {
@@ -155,7 +155,7 @@ export function createListeningService(routes: Routes, values: ServiceValues, ki
   const { clock } = kind;
   const { host, port, metrics, shutdownDelaySeconds, requestTimeoutSeconds } = values;
   const endpoint = Part.contentOf(metrics)?.endpoint;
-  const listener = createListener(service.responder, clock, requestTimeoutSeconds * 1_000);
+  const listener = new Listener(service.responder, clock, requestTimeoutSeconds * 1_000);
   let listening: unknown;
 
   async function listenBoth() {

@@ -9,7 +9,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { andThen, type MaybePromise } from '../../src/verify/base/clock.ts';
 import { jsonReply, type Reply } from '../../src/gate/replies/reply.ts';
 import { writeReply } from '../../src/service/request/responder.ts';
-import { createListener } from '../../src/service/connection/listener.ts';
+import { Listener } from '../../src/service/connection/listener.ts';
 import { Random } from '../evidence/fuzz/random.ts';
 import { TestClock } from '../support/clock.ts';
 
@@ -171,7 +171,7 @@ async function oneConnection({
  */
 export async function pour(context: TestContext, seed: number, wanted: number): Promise<Outcome> {
   const answer = echo(new Random(seed, 0));
-  const { server } = createListener(
+  const { server } = new Listener(
     {
       startTiming: () => 0,
       respond: (exchange) => {

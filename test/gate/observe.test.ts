@@ -6,12 +6,12 @@ import { describeBug, type Log, type LogLevel } from '../../src/verify/base/even
 import { open } from '../../src/gate/rules/access.ts';
 import { get } from '../../src/service/routes/route.ts';
 import { createCounting } from '../../src/options/metrics/metrics.ts';
-import { createObserver } from '../../src/gate/observe.ts';
+import { Observer } from '../../src/gate/observe.ts';
 import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
 
-const NOTHING = { count: undefined, meter: undefined, expect: undefined };
+const NOTHING = { count: undefined, meter: undefined, expect: undefined, isRefusalLogged: true };
 
 const ARRIVED = { arrivedAtMillis: 0, request: { rawHeaders: [] } };
 
@@ -23,13 +23,20 @@ function observing(level: LogLevel = 'info', isAccessLogged = false) {
   const clock = new TestClock(0);
   const lines: Record<string, unknown>[] = [];
   const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
-  const observer = createObserver({ ...NOTHING, log, clock, isAccessLogged });
+  const isRefusalLogged = level === 'debug';
+  const observer = new Observer({ ...NOTHING, log, clock, isAccessLogged, isRefusalLogged });
   /** The lines logged since the last call, without time and level. */
   const logged = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
-  return { ...observer, clock, logged };
+  return {
+    startTiming: () => observer.startTiming(),
+    observe: observer.observe.bind(observer),
+    summarize: () => observer.summarize(),
+    clock,
+    logged,
+  };
 }
 
-const refuse = (observe: ReturnType<typeof createObserver>['observe'], reason: 'expired' | 'scope-missing') =>
+const refuse = (observe: Observer['observe'], reason: 'expired' | 'scope-missing') =>
   observe(ARRIVED, { route: routeAt('/x'), reason }, 401);
 
 test('logs a request whose body did not arrive in time as a refusal only, without method and route', () => {
@@ -40,7 +47,7 @@ test('logs a request whose body did not arrive in time as a refusal only, withou
   const log: Log = (message, { method, route, status, reason }) =>
     lines.push({ message, method, route, status, reason });
 
-  const observer = createObserver({ ...NOTHING, clock, log, ...metrics, isAccessLogged: true });
+  const observer = new Observer({ ...NOTHING, clock, log, ...metrics, isAccessLogged: true });
   const request = { method: 'POST', url: '/orders', rawHeaders: [] };
   observer.observe({ arrivedAtMillis: 0, request }, { route: ORDERS, reason: 'request_timeout' }, 408);
   assert.deepEqual(lines[0], {
@@ -66,7 +73,7 @@ test('logs how long a request took, in milliseconds to the microsecond', () => {
 test('measures how long a request took, in seconds, and reads no clock if nobody needs the time', () => {
   const clock = new TestClock(0);
   const metrics = createCounting();
-  const { startTiming, observe } = createObserver({
+  const observer = new Observer({
     ...NOTHING,
     clock,
     log: () => {},
@@ -74,11 +81,11 @@ test('measures how long a request took, in seconds, and reads no clock if nobody
     isAccessLogged: false,
   });
   clock.advance(5_000);
-  const arrivedAtMillis = startTiming();
+  const arrivedAtMillis = observer.startTiming();
   clock.advance(2_000);
-  observe({ arrivedAtMillis, request: { method: 'GET', rawHeaders: [] } }, { route: ORDERS }, 200);
+  observer.observe({ arrivedAtMillis, request: { method: 'GET', rawHeaders: [] } }, { route: ORDERS }, 200);
   assert.match(metrics.text(), /_seconds_sum\{.*"GET".*\} 2$/m);
-  const idle = createObserver({ ...NOTHING, clock, log: () => {}, isAccessLogged: false });
+  const idle = new Observer({ ...NOTHING, clock, log: () => {}, isAccessLogged: false });
   assert.equal(idle.startTiming(), 0);
 });
 
@@ -123,6 +130,34 @@ test('logs a bug with the method and pattern of the route, the name of the error
   ]);
   summarize();
   assert.deepEqual(logged(), []);
+});
+
+test('reads no clock and no field for a refusal that the log does not take, but counts it', () => {
+  const lines: unknown[] = [];
+  const counted: string[] = [];
+  let reads = 0;
+
+  function monotonic() {
+    reads += 1;
+    return 0;
+  }
+
+  const observer = new Observer({
+    ...NOTHING,
+    log: (event) => lines.push(event),
+    clock: { now: () => 0, monotonic, after: () => () => {} },
+    count: (event, word) => counted.push(`${event} ${word}`),
+    isAccessLogged: false,
+    isRefusalLogged: false,
+  });
+  const request = { rawHeaders: new Proxy([], { get: () => assert.fail('reads the fields') }) };
+
+  const refused = () => observer.observe({ arrivedAtMillis: 0, request }, { reason: 'expired' }, 401);
+  // The first one begins the period of the summary.
+  refused();
+  reads = 0;
+  refused();
+  assert.deepEqual([lines, counted, reads], [[], ['refusal expired', 'refusal expired'], 0]);
 });
 
 test('counts neither a bug nor a failure of a handler as a refusal', () => {

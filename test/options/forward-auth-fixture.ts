@@ -6,7 +6,7 @@ import { composeService } from '../../src/service/create-service.ts';
 import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
 import { systemClock as clock } from '../../src/verify/base/clock.ts';
 import type { FetchKeys } from '../../src/verify/options.ts';
-import { createListener } from '../../src/service/connection/listener.ts';
+import { Listener } from '../../src/service/connection/listener.ts';
 import type { Routes } from '../../src/service/routes/route.ts';
 import { createMetrics } from '../../src/options/metrics/metrics-listener.ts';
 import { createProofKey, createTestIssuer } from '../../src/testing.ts';
@@ -71,7 +71,7 @@ export async function startPolicy(
     isPolicy: true,
   };
   const service = composeService(routes, readServiceOptions(options), kindWith(clock, kind));
-  const { server } = createListener(service.responder, clock);
+  const { server } = new Listener(service.responder, clock);
   const questions: IncomingMessage[] = [];
   const connections = new Set<Socket>();
   server.on('request', (request) => questions.push(request));

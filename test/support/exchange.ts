@@ -1,5 +1,6 @@
 /* An exchange without a connection, for tests of what happens between a request and its response. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
+import type { RequestStream } from '../../src/service/connection/request-stream.ts';
 import { Exchange } from '../../src/service/request/exchange.ts';
 
 export interface TestExchange {
@@ -17,7 +18,7 @@ export function exchangeOf(request: object, response: object, isEnding = false):
   };
 
   const exchange = new Exchange(
-    request as IncomingMessage,
+    request as RequestStream,
     response as ServerResponse,
     { isEnding, isFinishing: false, endReading },
     0,

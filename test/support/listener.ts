@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { routesOf } from '../../src/profiles/routes.ts';
 import { composeService } from '../../src/service/create-service.ts';
-import { createListener } from '../../src/service/connection/listener.ts';
+import { Listener } from '../../src/service/connection/listener.ts';
 import { Exchange } from '../../src/service/request/exchange.ts';
 import { openWire, type Wire } from './client.ts';
 import { TestClock } from './clock.ts';
@@ -26,7 +26,7 @@ export const HELD = `GET /held HTTP/1.1\r\n${HOST}\r\n`;
 export const GARBAGE = 'garbage\r\n\r\n';
 export const CONNECT = `CONNECT api.test:443 HTTP/1.1\r\n${HOST}\r\n`;
 
-export interface TestListener extends ReturnType<typeof createListener> {
+export interface TestListener extends Pick<Listener, 'server' | 'stop'> {
   readonly clock: TestClock;
   /** Advances the clock by so many seconds, one at a time. */
   pass(seconds: number): void;
@@ -70,9 +70,10 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
   const values = await valuesOf(settings, { log, fetchKeys: () => new Promise<never>(() => {}) });
   const { phase, responder } = composeService(routesOf(settings), values, kindWith(clock));
   const holder = new EventEmitter();
-  const { server, stop } = createListener(
+  const listener = new Listener(
     {
-      ...responder,
+      startTiming: () => responder.startTiming(),
+      refuseConnection: (refused, request) => responder.refuseConnection(refused, request),
       respond: (exchange) => {
         if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';
@@ -81,6 +82,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     },
     clock,
   );
+  const { server } = listener;
   prepare?.(server);
   const sockets: Socket[] = [];
   server.on('connection', (socket: Socket) => sockets.push(socket));
@@ -98,7 +100,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
 
   return {
     server,
-    stop,
+    stop: () => listener.stop(),
     clock,
     pass: (seconds) => {
       for (let second = 0; second < seconds; second += 1) clock.advance(1_000);

@@ -2,9 +2,9 @@
 import type { Server } from 'node:http';
 import { createAnswers, type Answers } from '../../src/gate/checks.ts';
 import { createRouteReaders } from '../../src/service/create-service.ts';
-import { createPipeline } from '../../src/service/request/pipeline.ts';
-import { createResponder, type Responder } from '../../src/service/request/responder.ts';
-import { createListener } from '../../src/service/connection/listener.ts';
+import { Pipeline } from '../../src/service/request/pipeline.ts';
+import { Responder } from '../../src/service/request/responder.ts';
+import { Listener } from '../../src/service/connection/listener.ts';
 import type { PrefixRule, Route } from '../../src/service/routes/route.ts';
 import type { Count } from '../../src/verify/base/events.ts';
 import { Part } from '../../src/verify/base/part.ts';
@@ -56,8 +56,8 @@ export async function createRoutes({
   });
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);
-  const pipeline = createPipeline(readers, way.decide, { ...way, ...settings, clock });
-  return { responder: createResponder(pipeline, way.replies, way.observer, clock), way, logs };
+  const pipeline = new Pipeline(readers, way.decide, { ...way, ...settings, clock });
+  return { responder: new Responder(pipeline, way.replies, way.observer, clock), way, logs };
 }
 
 export interface RunningRoutes extends BuiltRoutes, Served {
@@ -69,7 +69,8 @@ export interface RunningRoutes extends BuiltRoutes, Served {
 /** The same behind a listener on a free port. */
 export async function startRoutes(routes: RoutesToTest): Promise<RunningRoutes> {
   const { responder, way, logs } = await createRoutes(routes);
-  const { server, stop } = createListener(responder, clock);
+  const listener = new Listener(responder, clock);
+  const { server } = listener;
   routes.prepare?.(server);
-  return { responder, way, logs, server, drain: stop, ...(await serve(server)) };
+  return { responder, way, logs, server, drain: () => listener.stop(), ...(await serve(server)) };
 }

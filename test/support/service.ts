@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { routesOf } from '../../src/profiles/routes.ts';
 import { composeService } from '../../src/service/create-service.ts';
 import type { KeySet } from '../../src/verify/keys/key-set.ts';
-import { createListener } from '../../src/service/connection/listener.ts';
+import { Listener } from '../../src/service/connection/listener.ts';
 import type { FetchKeys } from '../../src/verify/options.ts';
 import type { Provider } from '../idp/provider.ts';
 import { ask, type Response, type Ask } from './client.ts';
@@ -67,7 +67,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const { phase, issuers, responder, close } = service;
   const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;
-  const { server } = createListener(responder, new TestClock(clock.now()));
+  const { server } = new Listener(responder, new TestClock(clock.now()));
   const served = await serve(server);
   if (!cold) await Promise.all(keySets.map((each) => each.refresh()));
   return {

@@ -54,9 +54,9 @@ export function createReplies(
   }
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
-    const { reply, refusal } = record;
-    if (reply !== undefined) return { ...record, reply };
+    if (isReplied(record)) return record;
 
+    const { refusal } = record;
     if (refusal === undefined) {
       // First: the frames of an error are told only before its stack is read.
       const bug = describeBug(record.error);
@@ -85,6 +85,8 @@ export function createReplies(
 
   return { complete, extraFields, finish };
 }
+
+const isReplied = (record: RequestRecord): record is Replied => record.reply !== undefined;
 
 /** RFC 9449 §9 */
 export function nonceFields({ freshNonce }: Found) {

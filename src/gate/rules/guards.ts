@@ -118,7 +118,10 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
   const name = `${what} ${scopes.join(' ')}`;
   if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all are scopes; pass each separately`);
 
-  const passes = (caller: Caller) => scopes[demanded]((word) => caller.scopes.includes(word));
+  function passes({ scopes: granted }: Caller) {
+    return scopes[demanded]((word) => granted.includes(word));
+  }
+
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });
   return new MadeGuard(name, passes, refused, undefined);
 }

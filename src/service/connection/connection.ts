@@ -39,8 +39,10 @@ export class Connection {
   readonly #underWay: UnderWay[] = [];
 
   #isHeld = false;
-  #isFinishing = false;
-  #isEnding = false;
+  /** In a drain: the last of the requests that have arrived together closes it. */
+  isFinishing = false;
+  /** The last response is known: nothing after it is read or run. */
+  isEnding = false;
   /** The response that closes the connection. */
   #last: ServerResponse | undefined;
 
@@ -67,7 +69,7 @@ export class Connection {
     this.#underWay.push({ exchange, beganAtByte: this.#socket.bytesRead });
     this.#arrivingSinceMillis = undefined;
     response.on('finish', this.#finish);
-    if (this.#isFinishing) {
+    if (this.isFinishing) {
       this.#closeAfter(response);
       // Once what has arrived is parsed.
       setImmediate(() => this.finishUp());
@@ -80,18 +82,8 @@ export class Connection {
     return bytesRead - (this.#underWay[0]?.beganAtByte ?? bytesRead) > AHEAD_BYTES;
   }
 
-  /** In a drain: the last of the requests that have arrived together closes it. */
-  get isFinishing() {
-    return this.#isFinishing;
-  }
-
-  /** The last response is known: nothing after it is read or run. */
-  get isEnding() {
-    return this.#isEnding;
-  }
-
   endReading(then: AfterLast = 'pause') {
-    this.#isEnding = true;
+    this.isEnding = true;
     if (then === 'pause') pauseReading(this.#socket);
     if (then === 'drop') {
       this.#discardRest();
@@ -106,7 +98,7 @@ export class Connection {
 
   #resume() {
     this.#isHeld = false;
-    const isLast = this.#makeFinalText !== undefined || this.#isEnding;
+    const isLast = this.#makeFinalText !== undefined || this.isEnding;
     if (!isLast) resumeReading(this.#socket);
   }
 
@@ -124,7 +116,7 @@ export class Connection {
    * §9.6).
    */
   finishUp() {
-    this.#isFinishing = true;
+    this.isFinishing = true;
     for (const { exchange } of this.#underWay) exchange.finishUp();
     const last = this.#underWay.at(-1)?.exchange.response;
     if (last === undefined || last.headersSent) return;

@@ -58,86 +58,141 @@ function createNodeServer(requestMillis: number) {
   });
 }
 
-export function createListener(responder: Responder, clock: Clock, requestMillis = REQUEST_MILLIS) {
-  const server = createNodeServer(requestMillis);
-  const connections = new Map<Socket, Connection>();
+/** What the listener needs of a responder. */
+type Responds = Pick<Responder, 'startTiming' | 'respond' | 'refuseConnection'>;
 
-  function open(socket: Socket) {
-    const connection = new Connection(socket, requestMillis);
+export class Listener {
+  readonly server;
+  readonly #responder;
+  readonly #clock;
+  readonly #requestMillis;
+  readonly #connections = new Map<Socket, Connection>();
+  #isStopping = false;
+  #cancelSweep = () => {};
+
+  constructor(responder: Responds, clock: Clock, requestMillis = REQUEST_MILLIS) {
+    this.#responder = responder;
+    this.#clock = clock;
+    this.#requestMillis = requestMillis;
+    this.server = createNodeServer(requestMillis);
+    this.#handleEvents();
+  }
+
+  #handleEvents() {
+    const { server } = this;
+    server.on('connection', (socket: Socket) => this.#open(socket));
+    server.on('listening', () => this.#sweep()).on('close', () => this.#cancelSweep());
+
+    const receive = this.#receive.bind(this);
+    // `checkContinue` keeps Node from sending 100 Continue (RFC 9110 §10.1.1).
+    server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
+
+    server.on('connect', (request) => {
+      const { socket } = request;
+      // Node no longer handles its errors.
+      socket.on('error', () => socket.destroy());
+      this.#endWithRefusal(socket, refuse('target-refused'), request);
+    });
+
+    server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+      const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+      // If unread responses or an unread body have paused the socket, the sweep ends it.
+      if (!isLate || !socket.isPaused()) this.#refuseArriving(socket, refusalFor(error));
+    });
+  }
+
+  #open(socket: Socket) {
+    const connection = new Connection(socket, this.#requestMillis);
     // Once read, Node knows it even if the client has gone.
     void socket.remoteAddress;
-    connections.set(socket, connection);
+    this.#connections.set(socket, connection);
     socket.once('close', () => {
-      connections.delete(socket);
+      this.#connections.delete(socket);
       connection.leave();
     });
     return connection;
   }
 
-  function receive(request: IncomingMessage, response: ServerResponse) {
-    const connection = connections.get(request.socket) ?? open(request.socket);
-    const exchange = new Exchange(request, response, connection, responder.startTiming());
+  #receive(request: IncomingMessage, response: ServerResponse) {
+    const responder = this.#responder;
+    const connection = this.#connections.get(request.socket) ?? this.#open(request.socket);
+    const arrivedAtMillis = responder.startTiming();
+    const exchange = new Exchange(request as RequestStream, response, connection, arrivedAtMillis);
     connection.begin(exchange);
     if (!connection.isFinishing) responder.respond(exchange);
     // Once what has arrived is parsed, it is known which response is the last.
     else setImmediate(() => responder.respond(exchange));
   }
 
-  function endWithRefusal(
-    socket: Socket,
-    refused: Refused,
-    request: RawRequest = { rawHeaders: [], socket },
-  ) {
-    const makeText = () => replyText(responder.refuseConnection(refused, request), clock.now());
-    connections.get(socket)?.endWith(makeText);
+  #endWithRefusal(socket: Socket, refused: Refused, request: RawRequest = { rawHeaders: [], socket }) {
+    const makeText = () => {
+      const reply = this.#responder.refuseConnection(refused, request);
+      return replyText(reply, this.#clock.now());
+    };
+
+    this.#connections.get(socket)?.endWith(makeText);
   }
 
-  function refuseArriving(socket: Socket, refused: Refused) {
-    const arriving = connections.get(socket)?.arriving;
-    if (arriving === undefined) endWithRefusal(socket, refused);
+  #refuseArriving(socket: Socket, refused: Refused) {
+    const arriving = this.#connections.get(socket)?.arriving;
+    if (arriving === undefined) this.#endWithRefusal(socket, refused);
     else arriving.refuseBody(refused);
   }
 
-  server.on('connection', open);
-
-  // `checkContinue` keeps Node from sending 100 Continue (RFC 9110 §10.1.1).
-  server.on('request', receive).on('checkContinue', receive).on('checkExpectation', receive);
-
-  server.on('connect', (request) => {
-    const { socket } = request;
-    // Node no longer handles its errors.
-    socket.on('error', () => socket.destroy());
-    endWithRefusal(socket, refuse('target-refused'), request);
-  });
-
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-    // If unread responses or an unread body have paused the socket, the sweep ends it.
-    if (!isLate || !socket.isPaused()) refuseArriving(socket, refusalFor(error));
-  });
-
-  let isStopping = false;
-  let cancelSweep = () => {};
-
-  function sweep() {
-    const nowMillis = clock.monotonic();
-    for (const [socket, connection] of connections) {
+  #sweep() {
+    const nowMillis = this.#clock.monotonic();
+    for (const [socket, connection] of this.#connections) {
       // Node calls connections idle too early.
-      const isOver = isStopping && connection.isIdle;
+      const isOver = this.#isStopping && connection.isIdle;
       if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
-      else if (connection.isLate(nowMillis)) refuseArriving(socket, LATE);
+      else if (connection.isLate(nowMillis)) this.#refuseArriving(socket, LATE);
     }
-    cancelSweep = clock.after(SWEEP_MILLIS, sweep);
+    this.#sweepLater();
   }
 
-  server.on('listening', sweep).on('close', () => cancelSweep());
+  #sweepLater() {
+    this.#cancelSweep = this.#clock.after(SWEEP_MILLIS, () => this.#sweep());
+  }
 
-  function finishUp() {
-    for (const connection of connections.values()) connection.finishUp();
+  #finishUp() {
+    for (const connection of this.#connections.values()) connection.finishUp();
+  }
+
+  /**
+   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
+   * seconds.
+   */
+  stop() {
+    return new Promise<'drained' | 'deadline'>((resolve) => {
+      let outcome: 'drained' | 'deadline' = 'drained';
+      this.#isStopping = true;
+      this.#finishUp();
+      // A sweep now could cut off a request that is on its way.
+      this.#cancelSweep();
+      this.#sweepLater();
+
+      const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
+        outcome = 'deadline';
+        for (const socket of this.#connections.keys()) socket.destroy();
+      });
+
+      function finish() {
+        cancelDeadline();
+        // Sockets emit `close`, which aborts handlers, after this phase.
+        setImmediate(() => setImmediate(resolve, outcome));
+      }
+
+      this.#whenQuiet(() => {
+        this.server.close(finish);
+        // Again, for connections that came since the first time.
+        this.#finishUp();
+      });
+    });
   }
 
   /** Closing at once would reset accepted connections that Node has not seen. */
-  function whenQuiet(close: () => void) {
+  #whenQuiet(close: () => void) {
+    const { server } = this;
     let turnsLeft = QUIET_TURNS;
     let isLate = false;
 
@@ -145,7 +200,7 @@ export function createListener(responder: Responder, clock: Clock, requestMillis
       turnsLeft = QUIET_TURNS;
     };
 
-    const cancel = clock.after(QUIET_MILLIS, () => {
+    const cancel = this.#clock.after(QUIET_MILLIS, () => {
       isLate = true;
     });
 
@@ -164,39 +219,6 @@ export function createListener(responder: Responder, clock: Clock, requestMillis
     server.on('connection', restart);
     setImmediate(turn);
   }
-
-  /**
-   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
-   * seconds.
-   */
-  const stop = () =>
-    new Promise<'drained' | 'deadline'>((resolve) => {
-      let outcome: 'drained' | 'deadline' = 'drained';
-      isStopping = true;
-      finishUp();
-      // A sweep now could cut off a request that is on its way.
-      cancelSweep();
-      cancelSweep = clock.after(SWEEP_MILLIS, sweep);
-
-      const cancelDeadline = clock.after(STOP_MILLIS, () => {
-        outcome = 'deadline';
-        for (const socket of connections.keys()) socket.destroy();
-      });
-
-      function finish() {
-        cancelDeadline();
-        // Sockets emit `close`, which aborts handlers, after this phase.
-        setImmediate(() => setImmediate(resolve, outcome));
-      }
-
-      whenQuiet(() => {
-        server.close(finish);
-        // Again, for connections that came since the first time.
-        finishUp();
-      });
-    });
-
-  return { server, stop };
 }
 
 /** Rejects with Node's error, plus `host` and `port`. */

@@ -1,7 +1,8 @@
 // One request with its response: whether its client is still there, why its body is refused, and its signal.
 import { AsyncResource } from 'node:async_hooks';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Refused } from '../../verify/base/refusal.ts';
+import type { RequestStream } from '../connection/request-stream.ts';
 
 /** What a request needs to know of its connection. */
 export interface ConnectionState {
@@ -28,7 +29,7 @@ export class Exchange {
   #stopReadingBody = () => {};
 
   constructor(
-    request: IncomingMessage,
+    request: RequestStream,
     response: ServerResponse,
     connection: ConnectionState,
     arrivedAtMillis: number,

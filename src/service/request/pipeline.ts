@@ -1,7 +1,7 @@
 // The steps of a request: form → facts → early reply → route → decision → query and body → handler → reply.
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
-import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
@@ -34,18 +34,22 @@ export interface PipelineOptions extends HandlerOptions {
   readonly handlerTimeoutSeconds: number;
 }
 
-/** Throws only for a bug. */
-export type Pipeline = (exchange: Exchange) => MaybePromise<RequestRecord>;
+export class Pipeline {
+  readonly #readers;
+  readonly #decide;
+  readonly #options;
+  readonly #authorize;
 
-export function createPipeline(
-  { readFacts, early, matchRoute }: Readers,
-  decide: Decide,
-  options: PipelineOptions,
-): Pipeline {
-  const { clock, replies, bodyLimitBytes, handlerTimeoutSeconds } = options;
-  const authorize = createAuthorize(decide, replies, clock);
+  constructor(readers: Readers, decide: Decide, options: PipelineOptions) {
+    this.#readers = readers;
+    this.#decide = decide;
+    this.#options = options;
+    this.#authorize = createAuthorize(decide, options.replies, options.clock);
+  }
 
-  function respond(exchange: Exchange): MaybePromise<RequestRecord> {
+  /** Throws only for a bug. */
+  respond(exchange: Exchange): MaybePromise<RequestRecord> {
+    const { readFacts, early, matchRoute } = this.#readers;
     const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
     if (facts instanceof Refused) return turnAway({}, facts);
 
@@ -55,76 +59,86 @@ export function createPipeline(
     const matched = matchRoute(facts);
     if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
 
-    return respondTo(exchange, facts, matched);
+    return this.#respondTo(exchange, facts, matched);
   }
 
-  function respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
+  #respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
     const match = matchFor(facts.method, matches);
     if (match === undefined) {
       const asked = { facts, demands, isServed: false };
-      return andThen(decide(asked), (record) => orElse(record, refuseUnmatched(facts, matches)));
+      const refused = refuseUnmatched(facts, matches);
+      return andThen(this.#decide(asked), (record) => orElse(record, refused));
     }
 
-    const connection = exchange.request.socket;
-    const asked = { ...match, facts, isServed: true, connection };
-    return andThen(decide(asked), (record) => {
-      if (record.reason === undefined) return serve(exchange, match, record);
+    const asked = { ...match, facts, isServed: true, connection: exchange.request.socket };
+
+    const serve = (record: RequestRecord) => {
+      if (record.reason === undefined) return this.#serve(exchange, match, record);
       return record.isGone ? { facts, route: match.route } : record;
-    });
+    };
+
+    return andThen(this.#decide(asked), serve);
   }
 
-  function serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {
-    return attempt(
-      () =>
-        andThen(run(exchange, match, record), (result) => ({
-          ...record,
-          reply: replyToResult(result, match.route.method),
-        })),
-      (thrown) => recordThrown(exchange, record, thrown),
-    );
+  #serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {
+    const recover = (thrown: unknown) => recordThrown(exchange, record, thrown);
+
+    try {
+      const served = this.#run(exchange, match, record);
+      return isPromise(served) ? served.catch(recover) : served;
+    } catch (thrown) {
+      return recover(thrown);
+    }
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
-  function run(exchange: Exchange, { route, readParameters }: Match, { facts, caller }: RequestRecord) {
-    const admitted = route.access.admit(caller);
-    const path = facts?.path ?? '';
-    const nowMillis = clock.now();
-    const hasInputs = route.query !== undefined || route.body !== undefined;
-    const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
+  #run(exchange: Exchange, { route, readParameters }: Match, record: RequestRecord) {
+    const admitted = route.access.admit(record.caller);
+    const path = record.facts?.path ?? '';
+    const nowMillis = this.#options.clock.now();
 
-    return andThen(inputs, (read) => {
+    const reply = (result: unknown): RequestRecord => ({
+      ...record,
+      reply: replyToResult(result, route.method),
+    });
+
+    const handle = (inputs?: Inputs) => {
       const request = new HandlerRequest(
         exchange,
         path,
         readParameters(),
         nowMillis,
         admitted,
-        authorize,
-        options,
-        read,
+        this.#authorize,
+        this.#options,
+        inputs,
       );
-      return withinTime(exchange, route.handler(request));
-    });
+      return andThen(this.#withinTime(exchange, route.handler(request)), reply);
+    };
+
+    const hasInputs = route.query !== undefined || route.body !== undefined;
+    return hasInputs ? this.#readInputs(exchange, route, path).then(handle) : handle();
   }
 
-  async function readInputs(exchange: Exchange, { query, body }: Route, path: string) {
+  async #readInputs(exchange: Exchange, { query, body }: Route, path: string) {
     const read: Inputs = {};
     if (query !== undefined) {
-      read.query = await withinTime(exchange, query.check(queryOf(exchange.request, path)));
+      read.query = await this.#withinTime(exchange, query.check(queryOf(exchange.request, path)));
     }
 
     if (body !== undefined) {
-      const { types, limitBytes = bodyLimitBytes } = body;
+      const { types, limitBytes = this.#options.bodyLimitBytes } = body;
       const given = await body.read(exchange, types, limitBytes);
-      read.body = await withinTime(exchange, body.check(given));
+      read.body = await this.#withinTime(exchange, body.check(given));
     }
     return read;
   }
 
   /** Aborts and abandons a handler or schema that takes too long. */
-  function withinTime(exchange: Exchange, result: unknown) {
+  #withinTime(exchange: Exchange, result: unknown) {
     if (!isPromise(result)) return result;
 
+    const { clock, handlerTimeoutSeconds } = this.#options;
     const promise = Promise.resolve(result);
     if (handlerTimeoutSeconds === 0) return promise;
 
@@ -137,8 +151,6 @@ export function createPipeline(
       promise.finally(cancel).then(resolve, reject);
     });
   }
-
-  return respond;
 }
 
 /** HTTP version, framing, number of header fields, and expectation. */
@@ -157,8 +169,13 @@ function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['request'])
 }
 
 /** RFC 9110 §9.3.2: HEAD runs the route of GET. */
-const matchFor = (method: string, matches: readonly Match[]) =>
-  matches.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
+function matchFor(method: string, matches: readonly Match[]) {
+  const wanted = method === 'HEAD' ? 'GET' : method;
+  for (const match of matches) {
+    if (match.route.method === wanted) return match;
+  }
+  return undefined;
+}
 
 function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) {
   if (uri !== undefined) return refuse('route-missing');

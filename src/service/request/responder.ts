@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { andThen, attempt, type Clock } from '../../verify/base/clock.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
-import type { Observer } from '../../gate/observe.ts';
+import type { Watcher } from '../../gate/observe.ts';
 import { turnAway, type RequestRecord } from '../../gate/record.ts';
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
@@ -14,101 +14,105 @@ import { sendResponse } from '../fetch/stream.ts';
 import type { AfterLast, Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 
-export interface Responder {
-  /** Returns the time, or 0 when nobody reads it. */
-  readonly startTiming: () => number;
-  /** Never throws. */
-  readonly respond: (exchange: Exchange) => void;
-  /** For bytes that are not a request, or a request that Node hands over with its socket. */
-  readonly refuseConnection: (refused: Refused, request: RawRequest) => Reply;
-}
+export class Responder {
+  readonly #pipeline;
+  readonly #replies;
+  readonly #observer;
+  readonly #clock;
 
-export function createResponder(
-  pipeline: Pipeline,
-  replies: Replies,
-  observer: Observer,
-  clock: Clock,
-): Responder {
-  const { startTiming } = observer;
+  constructor(pipeline: Pick<Pipeline, 'respond'>, replies: Replies, observer: Watcher, clock: Clock) {
+    this.#pipeline = pipeline;
+    this.#replies = replies;
+    this.#observer = observer;
+    this.#clock = clock;
+  }
+
+  /** Returns the time, or 0 when nobody reads it. */
+  startTiming() {
+    return this.#observer.isWatching ? this.#observer.startTiming() : 0;
+  }
+
+  /** Never throws. */
+  respond(exchange: Exchange) {
+    // RFC 9112 §9.6: nothing runs after the last response, or if nobody would get it.
+    const isOver = exchange.isGone || exchange.connection.isEnding;
+    const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), bug);
+
+    const send = (known: RequestRecord) => {
+      const { reply } = known;
+      return isResponseReply(reply) ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
+    };
+
+    void andThen(record, send);
+  }
+
+  /** For bytes that are not a request, or a request that Node hands over with its socket. */
+  refuseConnection(refused: Refused, request: RawRequest): Reply {
+    const replied = this.#replies.finish(turnAway({}, refused), request);
+    const { reply } = replied;
+    const arrival = { request, arrivedAtMillis: this.startTiming() };
+    this.#observer.observe(arrival, replied, reply.status);
+    return reply;
+  }
+
+  /** Writes the response, and observes. Never throws. */
+  #write(exchange: Exchange, record: RequestRecord) {
+    const { request, response } = exchange;
+    let written = record;
+    let status: number | null = null;
+
+    try {
+      written = this.#writeOrHangUp(exchange, record);
+      if (response.headersSent) status = response.statusCode;
+    } catch (error) {
+      // Node refuses the reply.
+      const { reply: _, ...known } = record;
+      written = this.#replies.complete(turnAway(known, error), request);
+      hangUp(response);
+    }
+    this.#observe(exchange, written, status);
+  }
 
   /** Without a reply, ends the connection. */
-  function writeOrHangUp(exchange: Exchange, record: RequestRecord) {
+  #writeOrHangUp(exchange: Exchange, record: RequestRecord) {
     const { request, response } = exchange;
     if (record.reply === undefined && record.reason === undefined) {
       if (!exchange.isGone) hangUp(response);
       return record;
     }
 
-    const replied = replies.complete(record, request);
-    writeReply(exchange, replied.reply, replies.extraFields(record, request.headers.origin));
+    const replied = this.#replies.complete(record, request);
+    writeReply(exchange, replied.reply, this.#replies.extraFields(record, request.headers.origin));
     return replied;
   }
 
-  /** Writes the response, and observes. Never throws. */
-  function write(exchange: Exchange, record: RequestRecord) {
-    const { request, response } = exchange;
-    let written = record;
-    let status: number | null = null;
-
-    try {
-      written = writeOrHangUp(exchange, record);
-      if (response.headersSent) status = response.statusCode;
-    } catch (error) {
-      // Node refuses the reply.
-      const { reply: _, ...known } = record;
-      written = replies.complete(turnAway(known, error), request);
-      hangUp(response);
-    }
-    observe(exchange, written, status);
-  }
-
-  function observe(exchange: Exchange, record: RequestRecord, status: number | null) {
-    if (observer.isWatching || record.reason !== undefined) observer.observe(exchange, record, status);
-  }
-
   /** The same for a stream, when it has ended. Never rejects. */
-  async function stream(exchange: Exchange, { reply: _, ...record }: RequestRecord, reply: ResponseReply) {
+  async #stream(exchange: Exchange, { reply: _, ...record }: RequestRecord, reply: ResponseReply) {
     const { request, response } = exchange;
     let sent: RequestRecord = record;
 
-    try {
-      await sendResponse(exchange, reply, {
-        clock,
-        expiresAtMillis: record.caller?.expiresAtMillis,
+    const writeHead = (more: readonly string[]) => {
+      const fields = this.#replies.extraFields(record, request.headers.origin);
+      writeStreamHead(exchange, reply, [...fields, ...more]);
+    };
 
-        writeHead(more) {
-          const fields = replies.extraFields(record, request.headers.origin);
-          writeStreamHead(exchange, reply, [...fields, ...more]);
-        },
-      });
+    try {
+      const expiresAtMillis = record.caller?.expiresAtMillis;
+      await sendResponse(exchange, reply, { clock: this.#clock, expiresAtMillis, writeHead });
     } catch (error) {
       const failed = recordThrown(exchange, record, error);
-      if (!response.headersSent) return write(exchange, failed);
+      if (!response.headersSent) return this.#write(exchange, failed);
 
       cutOff(exchange);
-      if (failed.reason !== undefined) sent = replies.complete(failed, request);
+      if (failed.reason !== undefined) sent = this.#replies.complete(failed, request);
     }
-    observe(exchange, sent, response.headersSent ? response.statusCode : null);
+    this.#observe(exchange, sent, response.headersSent ? response.statusCode : null);
   }
 
-  function respond(exchange: Exchange) {
-    // RFC 9112 §9.6: nothing runs after the last response, or if nobody would get it.
-    const isOver = exchange.isGone || exchange.connection.isEnding;
-    const record = isOver ? {} : attempt(() => pipeline(exchange), bug);
-    void andThen(record, (known) => {
-      const { reply } = known;
-      return isResponseReply(reply) ? stream(exchange, known, reply) : write(exchange, known);
-    });
+  #observe(exchange: Exchange, record: RequestRecord, status: number | null) {
+    const observer = this.#observer;
+    if (observer.isWatching || record.reason !== undefined) observer.observe(exchange, record, status);
   }
-
-  function refuseConnection(refused: Refused, request: RawRequest) {
-    const replied = replies.finish(turnAway({}, refused), request);
-    const { reply } = replied;
-    observer.observe({ request, arrivedAtMillis: startTiming() }, replied, reply.status);
-    return reply;
-  }
-
-  return { startTiming, respond, refuseConnection };
 }
 
 const bug = (error: unknown) => turnAway({}, error);
@@ -159,8 +163,7 @@ function endsConnection({ request, response }: Exchange) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
   const hasBody = coding !== undefined || length !== '0';
-  // `null` until reading begins.
-  const isUnread = hasBody && !(request.complete && request.readableFlowing !== null);
+  const isUnread = hasBody && !request.isRead;
   // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
   return !response.shouldKeepAlive || isUnread || upgrade !== undefined;
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import type { Log } from '../../verify/base/events.ts';
 import type { RequestFacts } from '../../verify/request/facts.ts';
 import type { OnResponse, ResponseEvent } from '../../gate/events.ts';
-import type { Observer } from '../../gate/observe.ts';
+import type { Watcher } from '../../gate/observe.ts';
 import { createTell } from '../../gate/tell.ts';
 
 type Asked = Pick<ResponseEvent, 'method' | 'path'>;
@@ -16,12 +16,11 @@ interface HookOptions {
 }
 
 /** The observer, which then tells the hook too. */
-export function tellResponses(observer: Observer, options: HookOptions, clock: Clock, log: Log): Observer {
+export function tellResponses(observer: Watcher, options: HookOptions, clock: Clock, log: Log): Watcher {
   const tell = createTell<Served>(options.onResponse, options, clock, log);
   if (tell === undefined) return observer;
 
   return {
-    ...observer,
     isWatching: true,
 
     startTiming() {

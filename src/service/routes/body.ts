@@ -1,18 +1,19 @@
 // Reads a body, as bytes or as strict JSON (docs/your-own-api.md), after access is granted. Promises: reads
 // nothing if the header fields rule it out; keeps no more than the limit. Does not check what the JSON says:
 // the route's schema does.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/facts.ts';
+import type { RequestStream } from '../connection/request-stream.ts';
 
 /** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;
 
 /** A request whose body may be refused while it is read. */
 export interface BodySource {
-  readonly request: IncomingMessage;
+  readonly request: RequestStream;
   readonly response: ServerResponse;
   readonly bodyRefusal: Refused | undefined;
   readonly onBodyRefused: (stop: () => void) => void;
@@ -32,10 +33,10 @@ export async function readJson(source: BodySource, types: readonly string[], lim
 
 /**
  * Resolves to the bytes. `types` are media types in lower case, without parameters; without any, all are
- * accepted. `checkMore` throws for another Content-Type. Rejects with `Refused`, or with `CLIENT_GONE` when
- * the client has left.
+ * accepted. `checkMore` throws for another Content-Type. Throws or rejects with `Refused`, or with
+ * `CLIENT_GONE` when the client has left.
  */
-export async function readBody(
+export function readBody(
   source: BodySource,
   types: readonly string[],
   limitBytes: number,
@@ -64,7 +65,7 @@ const QUOTED = /"(?:(utf-?8)"|(?:[^"\\]|\\.)*"?)/gi;
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 
 /** Returns the Content-Type. */
-function checkType({ headers, rawHeaders }: IncomingMessage, types: readonly string[]) {
+function checkType({ headers, rawHeaders }: RequestStream, types: readonly string[]) {
   // Stricter: RFC 9110 §8.4 allows a list of codings.
   const isUncoded = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
   // RFC 9110 §12.5.3
@@ -102,12 +103,13 @@ function readBytes(source: BodySource, limitBytes: number) {
 
     request.on('close', stop);
     source.onBodyRefused(stop);
-    // `release`, because these listeners hold `body` until the response.
-    request.on('end', () => resolve(body.release()));
-    request.on('data', (chunk: Buffer) => {
-      if (body.add(chunk) <= limitBytes) return;
-      body.release();
-      reject(refuse('body-too-large'));
+    // `release`, because the reader holds `body` until the response.
+    request.readBy((chunk) => {
+      if (chunk === null) resolve(body.release());
+      else if (body.add(chunk) > limitBytes) {
+        body.release();
+        reject(refuse('body-too-large'));
+      }
     });
   });
 }

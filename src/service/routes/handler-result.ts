@@ -76,7 +76,7 @@ function isSerializable(body: unknown) {
   if (typeof toJSON === 'function') return true;
 
   // Members of a promise, stream or collection are not its content.
-  const isSource = [then, pipe].some((member) => typeof member === 'function');
+  const isSource = typeof then === 'function' || typeof pipe === 'function';
   if (isSource || Symbol.iterator in body || Symbol.asyncIterator in body) return false;
 
   return isPlain(body) || Object.keys(body).length > 0;

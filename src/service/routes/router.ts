@@ -74,7 +74,10 @@ export function createRouter(
   const patterns = [...ownRoutes, ...routes].map(({ pattern }) => pattern);
   const literal = patterns.filter((pattern) => !pattern.includes('{'));
   const found = new Map(literal.map((pattern) => [pattern, search(pattern)]));
-  return (path) => found.get(path) ?? search(path);
+
+  return function matchPath(path) {
+    return found.get(path) ?? search(path);
+  };
 }
 
 const isCovering = ({ prefix }: PrefixRule, texts: readonly string[]) =>

@@ -1,10 +1,19 @@
 // Joins chunks, since a small one takes hundreds of times its length in memory. Does not limit the size.
 
+const EMPTY: Buffer = Buffer.alloc(0);
+
 export class ByteBuffer {
-  #buffer = Buffer.alloc(0);
+  #buffer = EMPTY;
   #length = 0;
 
-  add(piece: Uint8Array): number {
+  /** Keeps the first chunk as it is: often it is the only one. */
+  add(piece: Buffer): number {
+    if (this.#length === 0) {
+      this.#buffer = piece;
+      this.#length = piece.length;
+      return this.#length;
+    }
+
     const needed = this.#length + piece.length;
     if (needed > this.#buffer.length) {
       const size = Math.max(needed, this.#buffer.length * 2);
@@ -18,7 +27,7 @@ export class ByteBuffer {
   /** Returns the bytes and keeps none. */
   release(): Buffer {
     const bytes = this.#buffer.subarray(0, this.#length);
-    this.#buffer = Buffer.alloc(0);
+    this.#buffer = EMPTY;
     this.#length = 0;
     return bytes;
   }

@@ -1,7 +1,8 @@
-// What a request says of itself before anything is checked: method, Host, path and header fields. Fields are
-// read from the raw list, as Node's `headers` hides a second Authorization field. A service finds its routes by
-// decoded segments; a policy refuses what servers read in several ways; a gate refuses dot segments alone: the
-// server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the host.
+// What a request says of itself before anything is checked: method, Host, path and fields, from the raw list:
+// Node's `headers` hides a second Authorization field. Which paths are served: a service finds its routes by
+// decoded segments; a policy refuses what servers read in several ways; a gate refuses dot segments alone, as
+// the server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change
+// the host.
 import { catching } from '../base/encoding.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { Exchange } from '../../../src/service/request/exchange.ts';
-import { createListener } from '../../../src/service/connection/listener.ts';
+import { Listener } from '../../../src/service/connection/listener.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { GOOD, HOST, LAST, openListener, post, PREFLIGHT } from '../../support/listener.ts';
@@ -93,7 +93,7 @@ describe('a request body', { timeout: 30_000 }, () => {
       setImmediate(() => (isFull ? response.end('{}') : responseWhenFull(request, response)));
     };
 
-    const { server } = createListener(
+    const { server } = new Listener(
       {
         startTiming: () => 0,
         respond: ({ request, response }: Exchange) => responseWhenFull(request, response),

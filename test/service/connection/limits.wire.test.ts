@@ -6,7 +6,7 @@ import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { open } from '../../../src/gate/rules/access.ts';
-import { createListener } from '../../../src/service/connection/listener.ts';
+import { Listener } from '../../../src/service/connection/listener.ts';
 import { createListeningService, OWN_ROUTES } from '../../../src/service/create-service.ts';
 import { bytes } from '../../../src/service/fetch/bytes.ts';
 import { readServiceOptions } from '../../../src/service/options.ts';
@@ -254,7 +254,7 @@ describe('the listener', { timeout: 120_000 }, () => {
   });
 
   test('gives its header no more time than a whole request, which Node would refuse', () => {
-    const { server } = createListener({} as never, new TestClock(), 5_000);
+    const { server } = new Listener({} as never, new TestClock(), 5_000);
     assert.deepEqual([server.headersTimeout, server.requestTimeout], [5_000, 5_000]);
   });
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { createListener } from '../../../src/service/connection/listener.ts';
+import { Listener } from '../../../src/service/connection/listener.ts';
 import { openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { GOOD, HOST, openListener, post } from '../../support/listener.ts';
@@ -61,7 +61,7 @@ test('keeps at most the allowed fields of an endless header [G13]', async (t) =>
 });
 
 test('keeps nothing of an ended connection [G13]', async (t) => {
-  const { server } = createListener({} as never, new TestClock());
+  const { server } = new Listener({} as never, new TestClock());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => server.close());
   const kept: WeakRef<object>[] = [];
@@ -83,9 +83,10 @@ test('keeps nothing of an ended connection [G13]', async (t) => {
 
 test('keeps nothing of a stopped server', async () => {
   const stopped = async () => {
-    const { server, stop } = createListener({} as never, new TestClock());
+    const listener = new Listener({} as never, new TestClock());
+    const { server } = listener;
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    assert.equal(await stop(), 'drained');
+    assert.equal(await listener.stop(), 'drained');
     return new WeakRef(server);
   };
 

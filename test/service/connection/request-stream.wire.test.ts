@@ -1,10 +1,11 @@
-/* The memory of an unread body: one piece of bounded length, however small the chunks. */
+/* The memory of an unread body: one piece of bounded length, however small the chunks; and how it is read, as the
+   events of a stream or without them. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { Socket, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { createListener } from '../../../src/service/connection/listener.ts';
+import { Listener } from '../../../src/service/connection/listener.ts';
 import { RequestStream } from '../../../src/service/connection/request-stream.ts';
 import { openWire, type Wire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -17,15 +18,15 @@ const END = '0\r\n\r\n';
 const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n`).join('');
 
 /** A request that only the test answers or reads. */
-async function hold(context: TestContext, bytes: string): Promise<[IncomingMessage, ServerResponse, Wire]> {
-  const { server } = createListener({ startTiming: () => 0, respond: () => {} } as never, new TestClock());
+async function hold(context: TestContext, bytes: string): Promise<[RequestStream, ServerResponse, Wire]> {
+  const { server } = new Listener({ startTiming: () => 0, respond: () => {} } as never, new TestClock());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
   context.after(() => {
     wire.destroy();
     server.close();
   });
-  const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+  const asked = once(server, 'request') as Promise<[RequestStream, ServerResponse]>;
   wire.send(bytes);
   const held = await asked;
   // The bytes that came with the head are there at the end of the turn.
@@ -34,38 +35,76 @@ async function hold(context: TestContext, bytes: string): Promise<[IncomingMessa
 }
 
 /** The pieces in which the request delivers its body. */
-async function piecesOf(request: IncomingMessage): Promise<string[]> {
+async function piecesOf(request: RequestStream): Promise<string[]> {
   const pieces: string[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece.toString()));
   if (!request.readableEnded) await once(request, 'end');
   return pieces;
 }
 
+/** The same for a reader, which gets them without events. */
+function handedOver(request: RequestStream): Promise<string[]> {
+  const pieces: string[] = [];
+  return new Promise((resolve) => {
+    request.readBy((chunk) => {
+      if (chunk === null) resolve(pieces);
+      else pieces.push(chunk.toString());
+    });
+  });
+}
+
 const LETTERS = 'abcdefghij'.repeat(200);
 
-test('keeps the small pieces of an unread body as one piece, even if the body is complete', async (t) => {
-  const [request] = await hold(t, `${HEAD}${inChunks(LETTERS)}${END}`);
-  while (!request.complete) await new Promise(setImmediate);
-  assert.deepEqual(await piecesOf(request), [LETTERS]);
-});
+for (const [how, read] of [
+  ['as events', piecesOf],
+  ['without events', handedOver],
+] as const) {
+  test(`keeps the small pieces of an unread body as one piece, even if the body is complete, ${how}`, async (t) => {
+    const [request] = await hold(t, `${HEAD}${inChunks(LETTERS)}${END}`);
+    while (!request.complete) await new Promise(setImmediate);
+    assert.deepEqual(await read(request), [LETTERS]);
+  });
 
-test('delivers the bytes from before the first read as one piece, then the rest in order', async (t) => {
-  const [request, , wire] = await hold(t, `${HEAD}${inChunks(LETTERS)}`);
-  const sent = HEAD.length + inChunks(LETTERS).length;
-  while (request.socket.bytesRead < sent) await new Promise(setImmediate);
-  const read = piecesOf(request);
+  test(`delivers the bytes from before the first read as one piece, then the rest in order, ${how}`, async (t) => {
+    const [request, , wire] = await hold(t, `${HEAD}${inChunks(LETTERS)}`);
+    const sent = HEAD.length + inChunks(LETTERS).length;
+    while (request.socket.bytesRead < sent) await new Promise(setImmediate);
+    const pieces = read(request);
+    wire.send(`${inChunks('xyz')}${END}`);
+    const [first, ...others] = await pieces;
+    assert.deepEqual([first, others.join('')], [LETTERS, 'xyz']);
+  });
+
+  test(`buffers a limited amount while nobody reads, and continues when somebody does, ${how}`, async (t) => {
+    const mebibyte = 'x'.repeat(1024 * 1024);
+    const [request, , wire] = await hold(t, `${post(`Content-Length: ${mebibyte.length}\r\n`)}${mebibyte}`);
+    while (!request.socket.isPaused()) await new Promise(setImmediate);
+    assert.ok(request.socket.bytesRead <= request.readableHighWaterMark + 2 * 65_536);
+    assert.equal((await read(request)).join('').length, mebibyte.length);
+    assert.equal(wire.socket.destroyed, false);
+  });
+}
+
+test('hands a body over to its reader as it arrives, and is then read, without an event', async (t) => {
+  const [request, , wire] = await hold(t, HEAD);
+  const emitted: unknown[] = [];
+  const emit = request.emit.bind(request);
+  request.emit = (name: string | symbol, ...parts: unknown[]) =>
+    emitted.push(name) > 0 && emit(name, ...parts);
+  const pieces = handedOver(request);
+  assert.equal(request.isRead, false);
+
   wire.send(`${inChunks('xyz')}${END}`);
-  const [first, ...others] = await read;
-  assert.deepEqual([first, others.join('')], [LETTERS, 'xyz']);
+  assert.deepEqual((await pieces).join(''), 'xyz');
+  assert.deepEqual([request.isRead, emitted], [true, []]);
 });
 
-test('buffers a limited amount while nobody reads, and continues when somebody does', async (t) => {
-  const mebibyte = 'x'.repeat(1024 * 1024);
-  const [request, , wire] = await hold(t, `${post(`Content-Length: ${mebibyte.length}\r\n`)}${mebibyte}`);
-  while (!request.socket.isPaused()) await new Promise(setImmediate);
-  assert.ok(request.socket.bytesRead <= request.readableHighWaterMark + 2 * 65_536);
-  assert.equal((await piecesOf(request)).join('').length, mebibyte.length);
-  assert.equal(wire.socket.destroyed, false);
+test('is not read while nobody has asked for its body, even if that is complete', async (t) => {
+  const [request] = await hold(t, `${HEAD}${inChunks('xyz')}${END}`);
+  while (!request.complete) await new Promise(setImmediate);
+  assert.equal(request.isRead, false);
+  await piecesOf(request);
+  assert.equal(request.isRead, true);
 });
 
 test('releases unread bytes once the request is answered', async (t) => {

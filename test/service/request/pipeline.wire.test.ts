@@ -7,8 +7,8 @@ import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, put, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { createService } from '../../../src/service/create-service.ts';
-import { createPipeline } from '../../../src/service/request/pipeline.ts';
-import { createResponder } from '../../../src/service/request/responder.ts';
+import { Pipeline } from '../../../src/service/request/pipeline.ts';
+import { Responder } from '../../../src/service/request/responder.ts';
 import { turnAway, type RequestRecord } from '../../../src/gate/record.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
@@ -335,11 +335,13 @@ test('responds in the turn in which a request arrives when its token is cached a
 test('turns whatever the pipeline throws into a 500 with a log line', async () => {
   const { way, logs } = await createRoutes({ routes: [] });
 
-  const broken = () => {
-    throw new TypeError('secret');
+  const broken = {
+    respond() {
+      throw new TypeError('secret');
+    },
   };
 
-  const responder = createResponder(broken, way.replies, way.observer, clock);
+  const responder = new Responder(broken, way.replies, way.observer, clock);
   const statuses: number[] = [];
   const response = {
     shouldKeepAlive: true,
@@ -384,8 +386,8 @@ for (const [what, asked] of [
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
     const { way } = await createRoutes({ routes });
     const limits = { ...way, clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
-    const respond = createPipeline(createRouteReaders({ routes }, [], way.early), way.decide, limits);
-    const record = respond(exchangeOf(asked, {}).exchange) as RequestRecord;
+    const pipeline = new Pipeline(createRouteReaders({ routes }, [], way.early), way.decide, limits);
+    const record = pipeline.respond(exchangeOf(asked, {}).exchange) as RequestRecord;
     assert.ok(record.refusal !== undefined);
   });
 }

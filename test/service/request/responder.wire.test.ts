@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from '../../../src/gate/replies/reply.ts';
+import { RequestStream } from '../../../src/service/connection/request-stream.ts';
 import { hangUp, writeReply } from '../../../src/service/request/responder.ts';
 import { openWire } from '../../support/client.ts';
 import { exchangeOf } from '../../support/exchange.ts';
@@ -15,14 +16,14 @@ interface Sending {
   readonly answer: Reply;
   readonly more?: readonly string[];
   readonly isLast?: boolean;
-  /** Reads the body before it responds, to its end or only the first bytes. */
-  readonly reads?: 'all' | 'some' | undefined;
+  /** Reads the body before it responds, to its end, as events or without them, or only the first bytes. */
+  readonly reads?: 'all' | 'handed over' | 'some' | undefined;
 }
 
 /** The bytes sent for a request that is answered like this. */
 async function exchange(requestText: string, how: Sending): Promise<WireResponse> {
   const { answer, more = [], isLast = false, reads } = how;
-  const server = createServer(async (request, response) => {
+  const server = createServer({ IncomingMessage: RequestStream }, async (request, response) => {
     if (reads === 'some') {
       await once(
         request.once('data', () => request.pause()),
@@ -30,6 +31,9 @@ async function exchange(requestText: string, how: Sending): Promise<WireResponse
       );
       // In the next turn it is known whether the body that came with the head is complete.
       await new Promise(setImmediate);
+    }
+    if (reads === 'handed over') {
+      await new Promise<void>((resolve) => request.readBy((chunk) => chunk === null && resolve()));
     }
     if (reads === 'all') {
       await once(
@@ -115,6 +119,7 @@ for (const [what, request, reads] of [
   ['an empty body', withField('Content-Length: 0'), undefined],
   ['a body that was read to its end', `${withField('Content-Length: 3')}abc`, 'all'],
   ['a chunked body that was read to its end', CHUNKED, 'all'],
+  ['a body that was handed over', CHUNKED, 'handed over'],
   ['a body that has arrived, of which no more is read', `${withField('Content-Length: 3')}abc`, 'some'],
 ] as const) {
   test(`keeps the connection after a request with ${what}`, async () => {
@@ -125,7 +130,7 @@ for (const [what, request, reads] of [
 
 test('passes Node the whole response as one piece', async () => {
   const pieces: string[] = [];
-  const server = createServer((request, response) => {
+  const server = createServer({ IncomingMessage: RequestStream }, (request, response) => {
     const { socket } = request;
     const write = socket._write.bind(socket);
     socket._write = (chunk, encoding, callback) => {

@@ -535,7 +535,7 @@ describe('the connection of a route that accepts a body', { timeout: 30_000 }, (
       wire.send(bytesOf(sent));
       await wire.until((text) => text.endsWith('}'));
       wire.destroy();
-      const readers = requests.map((request) => request.listenerCount('data'));
+      const readers = requests.map((request) => request.listenerCount('close'));
       assert.deepEqual(readers, [0]);
     }
   });

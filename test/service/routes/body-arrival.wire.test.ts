@@ -187,7 +187,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     const { port, server } = await openRoutes(t, { prepare: untimed });
     const received = exchange(port, `${headOf('/any', THREE)}"x`);
     const [request] = (await once(server, 'request')) as [IncomingMessage];
-    while (request.listenerCount('data') === 0) await new Promise(setImmediate);
+    while (request.listenerCount('close') === 0) await new Promise(setImmediate);
     for (let second = 0; second < 15; second += 1) clock.advance(1_000);
     assert.equal(request.destroyed, false);
     clock.advance(1_000);
@@ -254,7 +254,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
         const wire = await openWire(port);
         wire.send(head + half);
         const [request] = await asked;
-        while (request.listenerCount('data') === 0) await new Promise(setImmediate);
+        while (request.listenerCount('close') === 0) await new Promise(setImmediate);
         const gone = closing(request.socket);
         leave(wire);
         await gone;

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { after } from 'node:test';
 import { createAnswers } from '../../../src/gate/checks.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
-import { createPipeline } from '../../../src/service/request/pipeline.ts';
-import { createResponder } from '../../../src/service/request/responder.ts';
+import { Pipeline } from '../../../src/service/request/pipeline.ts';
+import { Responder } from '../../../src/service/request/responder.ts';
 import { Part } from '../../../src/verify/base/part.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
-import { createListener } from '../../../src/service/connection/listener.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
+import { Listener } from '../../../src/service/connection/listener.ts';
 import { routesA } from '../../../src/profiles/a.ts';
 import type { SenderCheck } from '../../../src/verify/caller.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
@@ -113,7 +113,7 @@ export async function startWith(
     ...environment,
   });
   const { log, logs } = createTestLog(clock, settings.logLevel, settings.accessLog);
-  const keys = createKeySet(
+  const keys = new KeySet(
     'idp',
     async () => keySetOf(),
     clock,
@@ -127,9 +127,9 @@ export async function startWith(
   const surroundings = { clock, log: Part.contentOf(log).log, count: undefined };
   const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined, surroundings });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
-  const pipeline = createPipeline(readers, way.decide, { ...way, ...limits, clock });
-  const responder = createResponder(pipeline, way.replies, way.observer, clock);
-  const { server } = createListener(responder, clock);
+  const pipeline = new Pipeline(readers, way.decide, { ...way, ...limits, clock });
+  const responder = new Responder(pipeline, way.replies, way.observer, clock);
+  const { server } = new Listener(responder, clock);
   const served = await serve(server);
   after(served.stop);
   return { ...served, settings, clock, keys, keySets: [keys], logs, beginStopping: () => {} };
