@@ -154,7 +154,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(service.logs[0]?.code, 'EADDRNOTAVAIL');
   });
 
-  test('exits with 1 and the stack when an unexpected error prevents the start', async (t) => {
+  test('exits with 1 and the stack when an unexpected error stops startup', async (t) => {
     const code =
       "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";
     const service = await runProcess(t, { environment: preload(code) });

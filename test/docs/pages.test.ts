@@ -133,7 +133,7 @@ test('the README lists every page of docs', () => {
 });
 
 test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {
-  const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Profiles');
+  const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Sample API');
   const settings = read('docs/settings.md');
   assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
   assert.ok(settings.includes(`| ${mode[0]} | \`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));

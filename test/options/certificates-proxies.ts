@@ -1,4 +1,5 @@
-/* The real nginx, Caddy and HAProxy with TLS, from the samples of docs/certificates.md and docs/forward-auth.md. */
+/* The real nginx, Caddy and HAProxy with TLS, from the samples of docs/certificates.md, docs/forward-auth.md
+   and docs/proxies.md. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

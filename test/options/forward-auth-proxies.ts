@@ -1,4 +1,5 @@
-/* The real nginx and the real Caddy with the very configurations of docs/forward-auth.md, on ports of loopback. */
+/* The real nginx and the real Caddy with the very configurations of docs/forward-auth.md and docs/proxies.md, on
+   ports of loopback. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,13 +11,13 @@ import { createInterface } from 'node:readline';
 import { read } from '../docs/pages.ts';
 import { freePort } from '../support/free-port.ts';
 
-const PAGE = 'docs/forward-auth.md';
+const PAGES = ['docs/forward-auth.md', 'docs/proxies.md'];
 
 /** The first sample of the language behind the heading; comments in it begin like headings. */
 export function sampleUnder(heading: string, language: string): string {
-  const [, section = ''] = read(PAGE).split(`\n## ${heading}\n`);
+  const [, section = ''] = PAGES.map(read).join('').split(`\n## ${heading}\n`);
   const [, sample = ''] = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(section) ?? [];
-  assert.notEqual(sample, '', `${PAGE} has no ${language} under ${heading}`);
+  assert.notEqual(sample, '', `no page has ${language} under ${heading}`);
   return sample;
 }
 

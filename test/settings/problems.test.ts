@@ -95,7 +95,7 @@ test('reports only that a source cannot be read, and not that settings are missi
   assert.match(onlyProblem({ files: { 'application.yml': yaml } }), /application\.yml, line 3: a tab/);
   assert.match(
     onlyProblem({ environment: { CONFIG_FILE: 'no.yml' } }),
-    /no\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that names it$/,
+    /no\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that points to it$/,
   );
 });
 

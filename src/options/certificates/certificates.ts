@@ -189,7 +189,7 @@ const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): 
     const [value = '', ...others] = fieldValues(rawHeaders, name);
     if (value === '' && others.length === 0) return refuse('certificate-missing');
 
-    // RFC 9440 §4: a field of anybody else may be forged.
+    // RFC 9440 §4: any other sender may have forged the field.
     if (!isTrusted(Object(socket).remoteAddress)) return refuse('certificate-untrusted');
 
     const isOne = others.length === 0 && value.length <= MAX_LENGTH;
