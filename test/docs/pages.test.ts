@@ -17,7 +17,7 @@ const filesIn = (folder: string): readonly string[] =>
 
 const FILES = [...new Set([...PAGES, ...filesIn('src/'), ...filesIn('test/'), ...filesIn('docs/')])];
 
-test('no page tells readers to install, run or import the package gatehouse, which belongs to somebody else', () => {
+test('no page tells readers to install, run or import the package gatehouse, which belongs to another project', () => {
   const commands =
     /\b(?:npx|bunx|npm (?:exec|x|i|install|add|view)|deno add)\s+(?:-\S+\s+)*(?:npm:)?gatehouse(?![-\w])/g;
   const imports = /\b(?:from|import|require)\b[\s(]*['"]gatehouse['"/]/g;

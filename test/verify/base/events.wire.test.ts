@@ -202,7 +202,7 @@ describe('the log', () => {
     }
   });
 
-  test("shows no frame of an error whose stack has been written or read, since its text may be anybody's [docs/logs-and-metrics.md]", () => {
+  test('shows no frame of an error whose stack has been written or read, since its text may come from anywhere [docs/logs-and-metrics.md]', () => {
     const written = new RangeError('m');
     written.stack = 'RangeError: m\n    at a (/a.js:1:1)';
     const appended = new Error('m');

@@ -48,7 +48,7 @@ for (const [name, age, fetches] of REFRESH) {
   }
 }
 
-test('does not refresh old keys while nobody uses them', async () => {
+test('does not refresh old keys while no request uses them', async () => {
   const fixture = await aged(59 * MINUTE);
   assert.deepEqual([fixture.fetches, fixture.clock.pending], [1, []]);
 });
