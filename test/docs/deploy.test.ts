@@ -1,5 +1,5 @@
-/* The manifests and the unit of docs/deploy.md load, and fit the service. So do the parts of docs/proxies.md and
-   docs/logs-and-metrics.md for Kubernetes. */
+/* The manifests and the unit that docs/deploy.md links to load, and fit the service. So do the parts of
+   docs/proxies.md and docs/logs-and-metrics.md for Kubernetes. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,11 +14,11 @@ import { read, samplesUnder, sampleUnder } from './pages.ts';
 const PAGE = 'docs/deploy.md';
 const REPORTS = 'docs/logs-and-metrics.md';
 
-const manifests = sampleUnder(PAGE, 'Kubernetes', 'yaml');
+const manifests = read('docs/kubernetes.yaml');
 const monitor = sampleUnder(REPORTS, 'Metrics in Kubernetes', 'yaml');
 /** The samples before it are parts of manifests. */
 const middleware = samplesUnder('docs/proxies.md', 'Kubernetes', 'yaml').at(-1) ?? '';
-const unit = sampleUnder(PAGE, 'systemd', 'ini');
+const unit = read('docs/gatehouse.service');
 
 const missing = (program: string) =>
   spawnSync(program, ['--help']).error === undefined ? undefined : `${program} is not installed`;
@@ -57,7 +57,7 @@ function environmentOfManifests(): Record<string, string> {
 const numberAfter = (text: string, word: string) =>
   Number(new RegExp(`${word}\\D{0,3}(\\d+)`).exec(text)?.[1] ?? assert.fail(word));
 
-test('the settings in the manifests of docs/deploy.md load without a problem or a warning', () => {
+test('the settings of docs/kubernetes.yaml load without a problem or a warning', () => {
   const { settings, warnings } = load({ environment: environmentOfManifests() });
   assert.deepEqual(warnings, []);
   assert.match(settings.dpopReplayStore ?? '', /^rediss:/);
@@ -77,7 +77,7 @@ test('the settings in the manifests of docs/deploy.md load without a problem or 
 const noKubectl = missing('kubectl');
 
 test(
-  withReason('the manifests of docs/deploy.md are valid YAML for kubectl', noKubectl),
+  withReason('docs/kubernetes.yaml and the parts of other pages are valid YAML for kubectl', noKubectl),
   { skip: noKubectl !== undefined },
   () => {
     const files = {
@@ -105,7 +105,7 @@ test('the ServiceMonitor of docs/logs-and-metrics.md selects the Service and a p
   assert.ok(service.includes(`name: ${port}, port: ${numberAfter(manifests, 'METRICS_PORT')}`), port);
 });
 
-test('the NetworkPolicy of docs/deploy.md lets the provider be reached by IPv4 and IPv6, and DNS by UDP and TCP', () => {
+test('the NetworkPolicy of docs/kubernetes.yaml lets the provider be reached by IPv4 and IPv6, and DNS by UDP and TCP', () => {
   const egress = manifests.slice(manifests.indexOf('  egress:'));
   for (const block of [
     'cidr: 0.0.0.0/0',
@@ -139,7 +139,7 @@ test(
   },
 );
 
-test('the manifests and the unit of docs/deploy.md give the service time to drain', () => {
+test('docs/kubernetes.yaml and docs/gatehouse.service give the service time to drain', () => {
   const { SHUTDOWN_DELAY_SECONDS = '' } = environmentOfManifests();
   for (const seconds of [
     numberAfter(manifests, 'terminationGracePeriodSeconds'),
@@ -149,7 +149,7 @@ test('the manifests and the unit of docs/deploy.md give the service time to drai
   }
 });
 
-test('the manifests of docs/deploy.md run the image as its own user', () => {
+test('docs/kubernetes.yaml runs the image as its own user', () => {
   const user = /^USER (\d+):(\d+)$/m.exec(read('Dockerfile')) ?? [];
   assert.deepEqual(
     [numberAfter(manifests, 'runAsUser'), numberAfter(manifests, 'runAsGroup')],
@@ -179,7 +179,7 @@ for (const [language, file] of [
   });
 }
 
-test('the unit of docs/deploy.md does not restart after a configuration problem', () => {
+test('docs/gatehouse.service does not restart after a configuration problem', () => {
   assert.match(unit, /^ExecStart=\/usr\/bin\/node .*\/dist\/server\.js$/m);
   assert.match(unit, /^RestartPreventExitStatus=1$/m);
 });
