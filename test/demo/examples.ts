@@ -22,10 +22,12 @@ export interface Example<Name extends string = string> {
   readonly isOnPageOnly?: true;
 }
 
+/** Of a group, in the page. */
+export type GroupId = 'open' | 'token' | 'stolen' | 'scopes' | 'claims';
+
 /** What the page shows under one heading. */
 export interface Group<Name extends string = string> {
-  /** Its identifier in the page. */
-  readonly id: 'open' | 'token' | 'stolen' | 'scopes' | 'claims';
+  readonly id: GroupId;
   readonly title: string;
   /** What its calls have in common, in a sentence. */
   readonly says: string;

@@ -23,10 +23,10 @@ import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, samplesUnder } from './pages.ts';
+import { demoBlock, pictureBlock } from './pictures.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
-import { ALTERNATIVE } from './where.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
@@ -355,13 +355,6 @@ a new token ${ratio('floor-micros')} relative to \`node:http\` that verifies one
 `;
 };
 
-/** The generated pictures of the documents, with their alternative texts. */
-const where: Block = () => `<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="docs/where-dark.svg">
-  <img src="docs/where-light.svg" width="880" alt="${ALTERNATIVE}">
-</picture>
-`;
-
 /** The committed results of other verifiers for the same requests. */
 const peers: Block = () => {
   const results = Object.entries(JSON.parse(readFileSync(RESULTS, 'utf8')) as PeerResults);
@@ -414,7 +407,11 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   evidence,
   gates,
   peers,
-  where,
+  where: () => pictureBlock('where'),
+  shapes: () => pictureBlock('shapes'),
+  sequence: () => pictureBlock('sequence'),
+  dashboard: () => pictureBlock('dashboard', 'pictures'),
+  demo: demoBlock,
   review,
   run,
   figures,

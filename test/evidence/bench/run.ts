@@ -98,7 +98,7 @@ try {
   // Partial results would look complete, and results beside other work would look valid.
   if (!isPartial && !isNoisyAllowed) {
     writeFileSync(new URL('results.json', import.meta.url), `${JSON.stringify(results, undefined, 2)}\n`);
-    writeFileSync(new URL('../../../docs/speed.svg', import.meta.url), picture(results));
+    writeFileSync(new URL('../../../docs/pictures/speed.svg', import.meta.url), picture(results));
   }
 } finally {
   await provider.stop();

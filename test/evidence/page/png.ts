@@ -1,5 +1,5 @@
 /* Makes a screenshot smaller: Chromium picks filters and a level of compression for speed. Text on flat ground is smallest
-   without any filter (PNG specification §9). */
+   without any filter (RFC 2083 §6). */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const SIGNATURE_BYTES = 8;
@@ -11,7 +11,7 @@ interface Chunk {
   readonly data: Buffer;
 }
 
-/** PNG §5.3: length, type, data, check value. */
+/** RFC 2083 §3.2: length, type, data, check value. */
 function chunksOf(png: Buffer): readonly Chunk[] {
   const chunks: Chunk[] = [];
   let at = SIGNATURE_BYTES;
@@ -33,7 +33,7 @@ function bytesOf({ type, data }: Chunk): Buffer {
   return bytes;
 }
 
-/** PNG §9.4: the one of the three that is nearest to their linear estimate. */
+/** RFC 2083 §6.6: the one of the three that is nearest to their linear estimate. */
 function paeth(left: number, above: number, corner: number): number {
   const estimate = left + above - corner;
   const [byLeft, byAbove, byCorner] = [left, above, corner].map((one) => Math.abs(estimate - one)) as [
@@ -47,7 +47,7 @@ function paeth(left: number, above: number, corner: number): number {
 
 type Predict = (left: number, above: number, corner: number) => number;
 
-/** PNG §9.2, by the number of the filter. */
+/** RFC 2083 §6.1, by the number of the filter. */
 const FILTERS: readonly Predict[] = [
   () => 0,
   (left) => left,
@@ -78,7 +78,7 @@ function unfiltered(filtered: Buffer, width: number): Buffer {
 export function smaller(png: Buffer): Buffer {
   const chunks = chunksOf(png);
   const header = chunks[0]!;
-  // PNG §11.2.2: eight bits, colours without transparency, not interlaced.
+  // RFC 2083 §4.1.1: eight bits, colours without transparency, not interlaced.
   if (header.data.toString('hex', SIGNATURE_BYTES) !== '0802000000') throw new Error('another kind of PNG');
 
   const packed = Buffer.concat(chunks.filter(({ type }) => type === 'IDAT').map(({ data }) => data));
