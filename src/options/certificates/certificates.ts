@@ -71,7 +71,7 @@ export const CERTIFICATE_RULES: RulesOf<ClientCertificatesOptions> = {
 
 export const CERTIFICATE_DEFAULTS = { required: false };
 
-const REQUIRED = { source: 'is missing; say where certificates come from' };
+const REQUIRED = { source: 'is missing; set where certificates come from' };
 
 const OWNER = 'clientCertificates';
 
