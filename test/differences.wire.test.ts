@@ -138,7 +138,7 @@ describe('a gate, a service and a policy', () => {
     assert.equal(admin.status, 404);
   });
 
-  test('nobody logs in again for a path that a service or policy does not serve; a gate cannot know [RFC 9470 §3]', async () => {
+  test('no one must log in again for a path that a service or policy does not serve; a gate cannot know [RFC 9470 §3]', async () => {
     const asked = { target: '/fresh/nowhere', fields: bearer({ auth_time: 1 }), access: LOGIN };
     const told = ['401 insufficient_user_authentication', '404 not_found', '403 insufficient_scope'];
     assert.deepEqual(await tell(asked), told);

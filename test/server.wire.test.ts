@@ -154,7 +154,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(service.logs[0]?.code, 'EADDRNOTAVAIL');
   });
 
-  test('exits with 1 and the stack when an unexpected error prevents the start', async (t) => {
+  test('exits with 1 and the stack when an unexpected error stops startup', async (t) => {
     const code =
       "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";
     const service = await runProcess(t, { environment: preload(code) });
@@ -325,7 +325,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([await service.exited, service.errors()], [0, '']);
   });
 
-  test('when nobody reads the log, drops and counts the lines above a bound, and keeps the others [H3]', async (t) => {
+  test('when the log is not read, drops and counts the lines above a bound, and keeps the others [H3]', async (t) => {
     const service = await runProcess(t, { environment: { LOG_LEVEL: 'debug' } });
     await service.logged('signing keys could not be fetched');
     service.child.stdout!.pause();

@@ -89,7 +89,7 @@ test('a job that may publish or write runs nothing of the repository, and no che
   }
 });
 
-test('changes of strangers run without secrets, and no script contains text that a stranger can choose', () => {
+test('changes of outside contributors run without secrets, and no script contains text that they can choose', () => {
   for (const [file, text] of Object.entries(texts)) {
     assert.doesNotMatch(
       below(text, 'on', 0),

@@ -9,7 +9,7 @@ export type Expect = (record: RequestRecord) => Fields;
 
 type ExpectOptions = UriOptions & Readonly<{ log: { readonly level: LogLevel } | undefined }>;
 
-/** `undefined` at other levels, where nobody would read it. */
+/** `undefined` at other levels, which would not log it. */
 export function createExpect(issuers: readonly Issuer[], options: ExpectOptions): Expect | undefined {
   if (options.log?.level !== 'debug') return undefined;
 

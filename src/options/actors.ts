@@ -5,14 +5,14 @@ import { claimsOf, type Caller } from '../verify/caller.ts';
 import { claimGuard, type Guard, type OneOrMore } from '../gate/rules/guards.ts';
 
 /**
- * Passes when somebody on this list acts for the token's subject: `sub` of the outermost claim `act` (RFC
+ * Passes when an actor on this list acts for the token's subject: `sub` of the outermost claim `act` (RFC
  * 8693 §4.1). Throws a `TypeError` without subjects, and for an empty one.
  *
  * @example needs(scope('read:files'), actor('assistant-7'))
  */
 export function actor(...subjects: OneOrMore): Guard {
   const isDemand = isListOf(/./s, subjects);
-  const description = 'the claim act is missing or names another actor';
+  const description = 'the claim act is missing or identifies another actor';
   return claimGuard(`actor ${subjects.join(' ')}`, description, isDemand, (caller) => {
     const { act } = caller.claims;
     if (!isJsonObject(act)) return false;
@@ -24,14 +24,14 @@ export function actor(...subjects: OneOrMore): Guard {
 }
 
 /**
- * Passes when nobody acts for the token's subject: the token has no claim `act`, whatever its value (RFC 8693
+ * Passes when no one acts for the token's subject: the token has no claim `act`, whatever its value (RFC 8693
  * §4.1).
  *
  * @example needs(scope('delete:account'), notDelegated)
  */
 export const notDelegated: Guard = claimGuard(
   'not delegated',
-  'the token has the claim act, so somebody acts for its subject',
+  'the token has the claim act: another party acts for its subject',
   true,
   ({ claims }) => claims.act === undefined,
 );

@@ -61,7 +61,7 @@ const isReadable = (stats: Stats) => stats.isFile() && stats.size <= MAX_BYTES;
 const understood = <Content>(bytes: Buffer, understand: Understand<Content>) =>
   bytes.length <= MAX_BYTES ? understand(bytes.toString('latin1')) : undefined;
 
-const NOT_READABLE = 'name a regular file of at most 1 MiB that gatehouse may read';
+const NOT_READABLE = 'set it to a regular file of at most 1 MiB that gatehouse may read';
 
 /** The rule for the path of a file that can be read now. */
 const fileOf = (understand: Understand<unknown>, problem: string): Rule =>
@@ -133,7 +133,7 @@ const OWNER = 'keyAccess';
 export function keyAccess(options: KeyAccessOptions): KeyAccessPart {
   const { tokenFile, caFile } = readOptions<KeyAccessOptions>(options, KEY_ACCESS_RULES, {}, {}, OWNER);
   if (tokenFile === undefined && caFile === undefined) {
-    throwProblem(OWNER, 'has neither tokenFile nor caFile; name one of them');
+    throwProblem(OWNER, 'has neither tokenFile nor caFile; set one of them');
   }
 
   // The working directory may change.

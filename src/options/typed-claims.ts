@@ -48,7 +48,7 @@ type Result<Output> = Readonly<{ value: Output }> | typeof REFUSED;
 function check<Output>(schema: Schema<Output>, given: unknown): Result<Output> {
   const result = schema['~standard'].validate(given);
   if (isPromise(result)) {
-    // A rejection that nobody awaits is an error of the process.
+    // A rejection without a handler is an error of the process.
     Promise.resolve(result).catch(() => {});
     throw new UsageError('claims needs a schema that does not return a promise');
   }

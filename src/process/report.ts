@@ -112,22 +112,23 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   timeout: 'the provider did not respond within five seconds; check the network between it and this machine',
   'connection-failed': 'no connection to the provider; check IDP_DOMAIN, DNS and outbound HTTPS',
   'certificate-refused':
-    'the certificate of the provider is not trusted; renew it, or name its authority in IDP_CA_FILE',
+    'the certificate of the provider is not trusted; renew it, or set IDP_CA_FILE to its authority',
   'token-file-refused':
-    'the file holds no token, or cannot be read; check IDP_JWKS_TOKEN_FILE and the rights of its file',
-  'ca-file-refused': 'the file is not all certificates, or cannot be read; check IDP_CA_FILE and its rights',
+    'the file contains no token, or cannot be read; check IDP_JWKS_TOKEN_FILE and its permissions',
+  'ca-file-refused':
+    'the file is not a list of certificates, or cannot be read; check IDP_CA_FILE and its permissions',
   'proxy-refused': 'the proxy refused the tunnel; check its rules and the user in IDP_PROXY',
   'proxy-failed': 'no connection to the proxy; check IDP_PROXY',
   'status-refused': 'the provider did not respond with 200; check IDP_DOMAIN, IDP_ISSUER and IDP_JWKS_URI',
   'too-large': 'the provider sent more than 512 KiB; check IDP_JWKS_URI',
   'not-a-json-object': 'the response is not a JSON object in UTF-8; check IDP_DOMAIN and IDP_JWKS_URI',
-  'issuer-mismatch': 'the discovery document names another issuer; set IDP_ISSUER exactly as it does',
+  'issuer-mismatch': 'the discovery document has another issuer; set IDP_ISSUER to exactly that',
   'address-refused':
-    'the provider names no https: URL for its keys, or one that must not see the token; set IDP_JWKS_URI',
+    'the provider gives no https: URL for its keys, or one that must not get the token; set IDP_JWKS_URI',
   'not-a-key-set': 'the response has no list of keys; check IDP_JWKS_URI',
   'too-many-keys': 'the key set has more than 100 keys; check IDP_JWKS_URI',
   'no-usable-key': 'no key of the set can be used; check IDP_ALGORITHMS and the keys at the provider',
-  unforeseen: 'this is a bug of gatehouse; the log of the service shows where',
+  unforeseen: 'this is a bug in gatehouse; the log shows where',
 };
 
 function sentenceFor({ event, fields: { issuer, reason, code } }: Event) {

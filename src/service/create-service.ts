@@ -55,7 +55,7 @@ export interface Kind {
   /** For log and metrics. */
   readonly name: string;
   readonly clock: Clock;
-  /** Forward-auth reads questions, which are about other requests. */
+  /** Forward-auth reads auth requests, which are about other requests. */
   readonly createReaders: (
     routes: Routes,
     ownRoutes: readonly Route[],
@@ -213,7 +213,7 @@ function readinessOf({ isStopping }: Phase, isReady: () => boolean) {
   return { status: 'ready' };
 }
 
-/** What prevents startup. A proxy may ask about probes of the server behind it. */
+/** The problems of the routes. A proxy may ask about probes of the server behind it. */
 export function problemsOf(served: Routes, { isPolicy }: Kind, paths: readonly string[] = []): string[] {
   const probes = isPolicy ? [] : [HEALTH_PATH, READINESS_PATH];
   const ownPaths = [...new Set([...probes, ...paths])];

@@ -1,5 +1,5 @@
 // Parses `.env` line by line. Given a whole file, Node's util.parseEnv silently drops what follows
-// some kinds of lines. Promises: a line that is neither assignment, comment nor empty is a problem.
+// some kinds of lines. Promises: a line that is no assignment, no comment and not empty is rejected.
 import { parseEnv } from 'node:util';
 import { problemOf, type Entry } from './entry.ts';
 

@@ -12,7 +12,7 @@ export interface Entry {
   readonly source: string;
 }
 
-export const TEMPLATE = 'holds "${", which nothing replaces here; write the value';
+export const TEMPLATE = 'contains "${", but nothing is substituted here; write the value';
 
 /** Names what is wrong and the fix. Never shows the value, which may be a secret. */
 export class SettingProblem extends Error {

@@ -1,5 +1,5 @@
 // Looks up settings in the environment and in files. Promises: an unknown name that may be a misspelt
-// safeguard is a problem; in the environment, which other programs share, a warning.
+// safeguard is rejected; in the environment, which other programs share, it is a warning.
 import { FIRST_ISSUER } from '../verify/options.ts';
 import { find, problemOf, type Entry } from './entry.ts';
 import type { FoundEntries } from './sources.ts';

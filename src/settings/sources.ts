@@ -1,5 +1,5 @@
 // Collects entries from the environment, .env, and application.yml or the file that CONFIG_FILE names.
-// Promises: an unreadable file is a problem; a missing one, or one that Node's permission model hides, only
+// Promises: an unreadable file is rejected; a missing one, or one that Node's permission model hides, only
 // if CONFIG_FILE names it.
 import { existsSync, lstatSync, readFileSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -57,7 +57,7 @@ export function findEntries(
       files.push(path);
       return parse(text, path, problems);
     } catch (error) {
-      // Node's permission model hides whether it exists; any other error prevents startup.
+      // Node's permission model hides whether it exists; any other error stops startup.
       if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
         lookedIn &&= `${lookedIn}, ${path} (not granted)`;
         return [];
@@ -75,7 +75,7 @@ export function findEntries(
   // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
   if (configFile === undefined && isThere(misnamed)) {
-    problems.push(`${misnamed}: is not read; call it application.yml, or name it in CONFIG_FILE`);
+    problems.push(`${misnamed}: is not read; rename it to application.yml, or set CONFIG_FILE to it`);
   }
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
@@ -104,5 +104,5 @@ function describeError(error: unknown, path: string) {
   const code = codeOf(error);
   if (code === undefined) throw error;
 
-  return `${path}: cannot be read (${code}); make it readable, or correct the setting that names it`;
+  return `${path}: cannot be read (${code}); make it readable, or correct the setting that points to it`;
 }

@@ -1,5 +1,5 @@
 // A strict parser for the YAML that settings need: nested maps, lists, plain and quoted scalars. Promises:
-// what it accepts has the meaning of YAML 1.2 (core schema); anything else is a problem with its line.
+// what it accepts has the meaning of YAML 1.2 (core schema); anything else is rejected with its line.
 import { throwAt, type Entry, type RawValue, type Scalar } from './entry.ts';
 
 const START = /^\uFEFF?((?: *(?:#.*)?\r?\n)*)(?:---(?= *(?: #.*)?(?:\r?\n|$)))?/;

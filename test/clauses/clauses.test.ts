@@ -13,7 +13,10 @@ for (const [text, clauses] of [
     'RFC 9110 §10.2.3, §15.5.6. RFC 7517 §4.2-4.4',
     ['RFC 9110 §10.2.3', 'RFC 9110 §15.5.6', 'RFC 7517 §4.2', 'RFC 7517 §4.3', 'RFC 7517 §4.4'],
   ],
-  ['(docs/tokens.md §5, RFC 7515 §4.1.4; RFC 3986 §3.1; docs/keys.md §6)', ['RFC 7515 §4.1.4']],
+  [
+    '(docs/how-a-request-is-checked.md §5, RFC 7515 §4.1.4; RFC 3986 §3.1; docs/keys.md §6)',
+    ['RFC 7515 §4.1.4'],
+  ],
   ['the RFC 7638 thumbprint (the Fetch standard §3.2.2)', ['RFC 7638', 'Fetch §3.2.2']],
   ['[docs/keys.md §4, OpenID Connect Core §2, §3.3.2.11]', []],
 ] as const) {

@@ -9,7 +9,7 @@ import { styleText } from 'node:util';
 import { freePort } from '../support/free-port.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { fetchTokens, TOKEN_LIFETIME_HOURS } from './clients.ts';
-import type { Line, Script } from './examples.ts';
+import { examplesOf, type Line, type Script } from './examples.ts';
 import { lineOf, writeVariables, type Variables } from './lines.ts';
 import { profileA } from './profile-a.ts';
 import { profileB } from './profile-b.ts';
@@ -110,23 +110,23 @@ async function runBeside(
 async function show(
   { provider, web }: Around,
   profile: string,
-  { clients, user, examples, lines }: Script,
+  { clients, user, groups, lines }: Script,
   { port = 0, processId }: RunningService,
 ): Promise<Variables> {
   const origin = originAt(port);
   const tokens = await fetchTokens(provider, clients);
-  web.show({ profile, origin, provider, clients, tokens, examples });
+  web.show({ profile, origin, provider, clients, tokens, groups });
   const client = clients.find(({ id }) => id === user)!;
   const variables = writeVariables({ provider, origin, webOrigin: web.origin, user: client, tokens });
   print(header(profile, origin, processId, provider.issuer));
   print(
-    `In a browser: ${style('bold', `${web.origin}/`)}, a page that sends these calls and shows each response`,
+    `In a browser: ${style('bold', `${web.origin}/`)}, a page that plays a token thief and sends these calls`,
   );
   print(
     `In another terminal, first this line, and then any other; the tokens live for ${TOKEN_LIFETIME_HOURS} hours:\n`,
   );
   print(`${style('bold', `. ${variables.file}`)}\n`);
-  const printed = examples.filter(({ isOnPageOnly }) => isOnPageOnly !== true);
+  const printed = examplesOf(groups).filter(({ isOnPageOnly }) => isOnPageOnly !== true);
   print(render([...printed.map(lineOf), ...lines]));
   print(heading('\nEverything is up. Ctrl-C ends it. What the service logs from now on:'));
   return variables;
@@ -147,6 +147,9 @@ const environmentOf = (
   HOST: '127.0.0.1',
   PORT: String(port),
   CORS_ALLOWED_ORIGINS: web.origin,
+  // The page sends any of them, to show what a route makes of it.
+  CORS_ALLOWED_METHODS: 'GET,HEAD,POST,PUT,PATCH,DELETE',
+  CORS_EXPOSED_HEADERS: 'Allow',
   // Says why a request was refused.
   LOG_LEVEL: 'debug',
   ...settings({ provider, origin: originAt(port) }),

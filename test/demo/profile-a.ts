@@ -2,15 +2,18 @@
 import { everyone, makeClients } from './clients.ts';
 import {
   answered,
-  boundCalls,
   forbidden,
   granted,
   health,
   notFound,
+  openRoutes,
+  scopeRoutes,
+  stolenToken,
   tokenRefused,
+  tokenRoutes,
   withoutToken,
   withoutTokenToo,
-  type Example,
+  type Group,
   type Script,
 } from './examples.ts';
 import { ownToken, rotation, walkTo } from './lines.ts';
@@ -22,33 +25,39 @@ const clients = makeClients({
   writer: { scopes: ['write:users'] },
 });
 
-const examples: readonly Example<(typeof clients)[number]['id']>[] = [
-  answered('/api/public', 'open to everyone'),
+const groups: readonly Group<(typeof clients)[number]['id']>[] = [
+  openRoutes(
+    answered('/api/public', 'open to everyone'),
+    answered('/.well-known/oauth-protected-resource', 'names the provider'),
+    ...health,
+    notFound('/no/such/path', 'nothing is there'),
+  ),
 
-  granted('/api/private', 'visitor', 'the token is good'),
-  withoutToken('/api/private'),
-  tokenRefused('/api/private', 'latecomer', 'the token has expired'),
-  tokenRefused('/api/private', 'stranger', 'the token is for another API'),
-  ...boundCalls('/api/private', 'alice'),
+  tokenRoutes(
+    granted('/api/private', 'visitor', 'the token is good'),
+    withoutToken('/api/private'),
+    tokenRefused('/api/private', 'latecomer', 'the token has expired'),
+    tokenRefused('/api/private', 'stranger', 'the token is for another API'),
+    granted('/api/profile', 'alice', 'the token is good'),
+    withoutTokenToo('/api/profile'),
+  ),
 
-  granted('/api/profile', 'alice', 'the token is good'),
-  withoutTokenToo('/api/profile'),
+  stolenToken('/api/private', 'alice'),
 
-  granted('/api/admin', 'alice', 'has the scope admin'),
-  withoutToken('/api/admin', 'the challenge says where to ask'),
-  answered('/.well-known/oauth-protected-resource', 'names the provider'),
-  forbidden('/api/admin', 'reader', 'lacks the scope admin'),
+  scopeRoutes(
+    granted('/api/admin', 'alice', 'has the scope admin'),
+    withoutToken('/api/admin', 'the challenge says where to ask'),
+    forbidden('/api/admin', 'reader', 'lacks the scope admin'),
 
-  granted('/api/users', 'reader', 'has the scope read:users'),
-  granted('/api/users', 'writer', 'has the scope write:users'),
-  withoutTokenToo('/api/users'),
-  forbidden('/api/users', 'visitor', 'has neither of the scopes'),
+    granted('/api/users', 'reader', 'has the scope read:users'),
+    granted('/api/users', 'writer', 'has the scope write:users'),
+    withoutTokenToo('/api/users'),
+    forbidden('/api/users', 'visitor', 'has neither of the scopes'),
 
-  notFound('/no/such/path', 'nothing is there'),
-  withoutTokenToo('/api/admin/no/such/path'),
-  forbidden('/api/admin/no/such/path', 'visitor', 'lacks the scope of the prefix'),
-  notFound('/api/admin/no/such/path', 'with it: nothing is there', 'alice'),
-  ...health,
+    withoutTokenToo('/api/admin/no/such/path'),
+    forbidden('/api/admin/no/such/path', 'visitor', 'lacks the scope of the prefix'),
+    notFound('/api/admin/no/such/path', 'with it: nothing is there', 'alice'),
+  ),
 ];
 
 export const profileA: Script = {
@@ -60,6 +69,6 @@ export const profileA: Script = {
     RESOURCE_URL: origin,
     IDP_AUDIENCE: `${provider.audience},${origin}`,
   }),
-  examples,
+  groups,
   lines: [walkTo('/api/admin'), ownToken, rotation],
 };

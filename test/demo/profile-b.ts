@@ -2,15 +2,19 @@
 import { everyone, makeClients } from './clients.ts';
 import {
   answered,
-  boundCalls,
+  claimRoutes,
   forbidden,
   granted,
   health,
   notFound,
+  openRoutes,
+  scopeRoutes,
+  stolenToken,
   tokenRefused,
+  tokenRoutes,
   withoutToken,
   withoutTokenToo,
-  type Example,
+  type Group,
   type Script,
 } from './examples.ts';
 import { ownToken, rotation } from './lines.ts';
@@ -27,45 +31,52 @@ const clients = makeClients({
   unverified: { claims: { subscription: 'premium', verified: false } },
 });
 
-const examples: readonly Example<(typeof clients)[number]['id']>[] = [
-  answered('/api/public', 'open to everyone'),
+const groups: readonly Group<(typeof clients)[number]['id']>[] = [
+  openRoutes(
+    answered('/api/public', 'open to everyone'),
+    answered('/api/feed', 'the token is optional'),
+    ...health,
+    notFound('/no/such/path', 'nothing is there'),
+  ),
 
-  granted('/api/private', 'visitor', 'the token is good'),
-  withoutToken('/api/private'),
-  tokenRefused('/api/private', 'latecomer', 'the token has expired'),
-  tokenRefused('/api/private', 'stranger', 'the token is for another API'),
-  ...boundCalls('/api/private', 'visitor'),
+  tokenRoutes(
+    granted('/api/private', 'visitor', 'the token is good'),
+    withoutToken('/api/private'),
+    tokenRefused('/api/private', 'latecomer', 'the token has expired'),
+    tokenRefused('/api/private', 'stranger', 'the token is for another API'),
+    granted('/api/feed', 'visitor', 'a good token is used'),
+    tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be valid'),
+  ),
 
-  granted('/api/private-scoped', 'reader', 'has the scope read:messages'),
-  withoutTokenToo('/api/private-scoped'),
-  forbidden('/api/private-scoped', 'visitor', 'lacks the scope read:messages'),
+  stolenToken('/api/private', 'visitor'),
 
-  granted('/api/messages', 'reader', 'has the scope read:messages'),
-  withoutTokenToo('/api/messages'),
-  forbidden('/api/messages', 'visitor', 'lacks the scope read:messages'),
+  scopeRoutes(
+    granted('/api/private-scoped', 'reader', 'has the scope read:messages'),
+    withoutTokenToo('/api/private-scoped'),
+    forbidden('/api/private-scoped', 'visitor', 'lacks the scope read:messages'),
 
-  granted('/api/admin', 'admin', 'has the scope admin:access'),
-  withoutTokenToo('/api/admin'),
-  forbidden('/api/admin', 'reader', 'lacks the scope admin:access'),
+    granted('/api/messages', 'reader', 'has the scope read:messages'),
+    withoutTokenToo('/api/messages'),
+    forbidden('/api/messages', 'visitor', 'lacks the scope read:messages'),
 
-  granted('/api/org/org_123456', 'member', 'the claim org_id is as expected'),
-  withoutTokenToo('/api/org/org_123456'),
-  forbidden('/api/org/org_654321', 'outsider', 'org_id has another value'),
+    granted('/api/admin', 'admin', 'has the scope admin:access'),
+    withoutTokenToo('/api/admin'),
+    forbidden('/api/admin', 'reader', 'lacks the scope admin:access'),
+  ),
 
-  granted('/api/roles', 'editor', 'roles has editor and viewer'),
-  withoutTokenToo('/api/roles'),
-  forbidden('/api/roles', 'viewer', 'roles lacks editor'),
+  claimRoutes(
+    granted('/api/org/org_123456', 'member', 'the claim org_id is as expected'),
+    withoutTokenToo('/api/org/org_123456'),
+    forbidden('/api/org/org_654321', 'outsider', 'org_id has another value'),
 
-  granted('/api/premium', 'premium', 'premium, and verified is true'),
-  withoutTokenToo('/api/premium'),
-  forbidden('/api/premium', 'unverified', 'premium, but verified is false'),
+    granted('/api/roles', 'editor', 'roles has editor and viewer'),
+    withoutTokenToo('/api/roles'),
+    forbidden('/api/roles', 'viewer', 'roles lacks editor'),
 
-  answered('/api/feed', 'the token is optional'),
-  granted('/api/feed', 'visitor', 'a good token is used'),
-  tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be valid'),
-
-  notFound('/no/such/path', 'nothing is there'),
-  ...health,
+    granted('/api/premium', 'premium', 'premium, and verified is true'),
+    withoutTokenToo('/api/premium'),
+    forbidden('/api/premium', 'unverified', 'premium, but verified is false'),
+  ),
 ];
 
 export const profileB: Script = {
@@ -74,6 +85,6 @@ export const profileB: Script = {
   port: 3001,
   // The profile alone takes Bearer tokens only.
   settings: () => ({ IDP_DPOP_MODE: 'ALLOWED' }),
-  examples,
+  groups,
   lines: [ownToken, rotation],
 };

@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Client, Provider } from '../idp/provider.ts';
 import { askForToken, tokenEndpointOf } from './clients.ts';
-import type { Example } from './examples.ts';
+import type { Group } from './examples.ts';
 
 /** What the page is told. */
 export interface Shown {
@@ -18,7 +18,7 @@ export interface Shown {
   readonly provider: Provider;
   readonly clients: readonly Client[];
   readonly tokens: ReadonlyMap<string, string>;
-  readonly examples: readonly Example[];
+  readonly groups: readonly Group[];
 }
 
 export interface Web {
@@ -34,11 +34,17 @@ interface Reply {
   readonly body: string | Buffer;
 }
 
-const FILES: Readonly<Record<string, readonly [string, string]>> = {
+const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
+
+/** The name and the media type of each file, by its path. */
+export const FILES: Readonly<Record<string, readonly [string, string]>> = {
   '/': ['index.html', 'text/html; charset=utf-8'],
   '/page.css': ['page.css', 'text/css; charset=utf-8'],
-  '/page.js': ['page.js', 'text/javascript; charset=utf-8'],
-  '/dpop.js': ['dpop.js', 'text/javascript; charset=utf-8'],
+  '/page.js': ['page.js', SCRIPT_TYPE],
+  '/view.js': ['view.js', SCRIPT_TYPE],
+  '/call.js': ['call.js', SCRIPT_TYPE],
+  '/curl.js': ['curl.js', SCRIPT_TYPE],
+  '/dpop.js': ['dpop.js', SCRIPT_TYPE],
   '/icon.svg': ['icon.svg', 'image/svg+xml'],
 };
 
@@ -117,13 +123,13 @@ async function replyTo(request: IncomingMessage, shown: Shown | undefined): Prom
   return good(type, readFileSync(new URL(`web/${name}`, import.meta.url)));
 }
 
-function descriptionOf({ profile, origin, provider, tokens, examples }: Shown) {
+function descriptionOf({ profile, origin, provider, tokens, groups }: Shown) {
   return {
     profile,
     service: origin,
     tokenEndpoint: tokenEndpointOf(provider),
     tokens: Object.fromEntries(tokens),
-    examples,
+    groups,
   };
 }
 

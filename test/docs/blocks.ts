@@ -21,13 +21,13 @@ import type { Results, Runs } from '../evidence/bench/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
 import { closureOf, doorsOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
-import { FLOORS, filesIn } from '../support/floors.ts';
+import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
 import { read, samplesUnder } from './pages.ts';
+import { demoBlock, pictureBlock } from './pictures.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
-import { ALTERNATIVE } from './where.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
@@ -39,12 +39,15 @@ const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopM
 /** `ERROR_DOCS_URL` may point to each. */
 const named = (reason: string) => `<a id="${reason}"></a>${code(reason)}`;
 
+/** What people write about each refusal. */
+const TO_DO = ['likely cause', 'client', 'operator'];
+
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
   (first: string, sentences: Readonly<Record<string, string>>): Block =>
   (written) => {
     const derived = Object.entries(sentences).map(([reason, sentence]) => [sentence, named(reason)]);
-    return withKept([first, 'reason', 'what to do'], derived, written, 1);
+    return withKept([first, 'reason', ...TO_DO], derived, written, 1);
   };
 
 /** Reasons alone, and what they mean. */
@@ -84,7 +87,7 @@ const KINDS: Readonly<Record<Kind, readonly Refused[]>> = {
   temporarily_unavailable: [unavailable('keys-unavailable', 1)],
 };
 
-const statuses: Block = (written) => {
+const statuses: Block = () => {
   const refusals = Object.values(KINDS).flat();
   const derived = refusals.map(({ refusal }) => {
     const [plain, detailed] = [false, true].map((errorDetail) =>
@@ -93,12 +96,12 @@ const statuses: Block = (written) => {
         'Bearer',
       ),
     );
-    const body = plain?.content === detailed?.content ? 'the same' : code(String(detailed?.content));
+    const body = plain?.content === detailed?.content ? '' : code(String(detailed?.content));
     return [String(plain?.status), code(refusal.kind), body];
   });
-  derived.push(['500', code('server_error'), 'the same']);
+  derived.push(['500', code('server_error'), '']);
   derived.sort(([one = ''], [other = '']) => one.localeCompare(other));
-  return withKept(['status', '`error`', 'body with `ERROR_DETAIL=true`', 'when'], derived, written, 1);
+  return tableOf(['status', '`error`', 'body with `ERROR_DETAIL=true`, if different'], derived);
 };
 
 const challenges: Block = () => {
@@ -138,7 +141,7 @@ const contentReasons: Block = (written) => {
   const derived = CONTENT_KINDS.flatMap((kind) =>
     Object.entries(REFUSALS[kind]).map(([reason, message]) => [message, named(reason), code(kind)]),
   );
-  return withKept(['message', 'reason', '`error`', 'what to do'], derived, written, 1);
+  return withKept(['message', 'reason', '`error`', ...TO_DO], derived, written, 1);
 };
 
 const HTTP_REASONS = {
@@ -379,13 +382,6 @@ a new token ${ratio('floor-micros')} relative to \`node:http\` that verifies one
 `;
 };
 
-/** The generated pictures of the documents, with their alternative texts. */
-const where: Block = () => `<picture>
-  <source media="(prefers-color-scheme: dark)" srcset="docs/where-dark.svg">
-  <img src="docs/where-light.svg" width="880" alt="${ALTERNATIVE}">
-</picture>
-`;
-
 /** The committed results of other verifiers for the same requests. */
 const peers: Block = () => {
   const results = Object.entries(JSON.parse(readFileSync(RESULTS, 'utf8')) as PeerResults);
@@ -393,14 +389,11 @@ const peers: Block = () => {
   return tableOf(['sent', ...results.map(([name]) => name)], rows);
 };
 
-/** The order in which files may import each other. */
+/** The folders in the order in which files may import each other. */
 const readingOrder: Block = (written) => {
   const folders = new Set(FLOORS.map(([folder]) => folder));
-  const derived = [...folders].map((folder) => [
-    folder === '' ? 'entry points' : code(folder),
-    filesIn(folder).map(code).join(', '),
-  ]);
-  return withKept(['folder', 'files', 'ask', 'run with it'], derived, written);
+  const derived = [...folders].map((folder) => [folder === '' ? 'entry points' : code(folder)]);
+  return withKept(['folder', 'ask', 'run with it'], derived, written);
 };
 
 /** The evidence tools, by the comments that open them. */
@@ -441,7 +434,11 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   evidence,
   gates,
   peers,
-  where,
+  where: () => pictureBlock('where'),
+  shapes: () => pictureBlock('shapes'),
+  sequence: () => pictureBlock('sequence'),
+  dashboard: () => pictureBlock('dashboard', 'pictures'),
+  demo: demoBlock,
   review,
   run,
   figures,
@@ -456,8 +453,8 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'request-reasons': sentenceTable('`error_description`', REFUSALS.invalid_request),
   'content-reasons': contentReasons,
   'other-refusals': sentenceTable('message', { ...REFUSALS.temporarily_unavailable, ...HTTP_REASONS }),
-  'fetch-reasons': reasonTable('reason of a failed fetch', 'look at', FETCH_ERROR_REASONS),
-  'key-reasons': reasonTable('reason why a key is skipped', 'the key', Object.keys(KEY_REASONS)),
+  'fetch-reasons': reasonTable('failed fetch', 'what to check', FETCH_ERROR_REASONS),
+  'key-reasons': reasonTable('skipped key', 'meaning', Object.keys(KEY_REASONS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),

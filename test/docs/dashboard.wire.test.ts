@@ -1,4 +1,4 @@
-/* The dashboard, the alerts and docs/operations.md name existing metrics, and every one of them. */
+/* The dashboard, the alerts and docs/logs-and-metrics.md name existing metrics, and every one of them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open } from '../../src/gatehouse.ts';
@@ -68,8 +68,8 @@ test('the alerts use only metrics that exist', () => {
   );
 });
 
-test('docs/operations.md names exactly the metrics that exist', () => {
-  const named = metricsIn(read('docs/operations.md'));
+test('docs/logs-and-metrics.md names exactly the metrics that exist', () => {
+  const named = metricsIn(read('docs/logs-and-metrics.md'));
   assert.deepEqual(
     named.filter((name) => !NAMES.includes(name)),
     [],

@@ -1,4 +1,5 @@
-/* docs/dpop.md, compared with the running service and the code. */
+/* docs/dpop.md and the clauses of docs/how-a-request-is-checked.md, compared with the running service and the
+   code. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
@@ -46,10 +47,10 @@ const sentences = {
 const reasons = [...Object.keys(sentences), 'proof-nonce'];
 
 for (const [clause = '', , where = '', refusal = ''] of tableUnder(
-  'docs/dpop.md',
-  'The order of the checks',
+  'docs/how-a-request-is-checked.md',
+  'The proof',
 )) {
-  test(`docs/dpop.md names only existing reasons for ${clause}, and files that cite the clause`, () => {
+  test(`docs/how-a-request-is-checked.md names only existing reasons for ${clause}, and files that cite the clause`, () => {
     assert.deepEqual(
       codeIn(refusal).filter((reason) => !reasons.includes(reason)),
       [],

@@ -5,6 +5,7 @@ import { posix } from 'node:path';
 import { test } from 'node:test';
 import { filesBelow } from '../support/tree.ts';
 import { anchorsOf, linksIn, codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
+import { FOLDER } from './pictures.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
@@ -17,7 +18,7 @@ const filesIn = (folder: string): readonly string[] =>
 
 const FILES = [...new Set([...PAGES, ...filesIn('src/'), ...filesIn('test/'), ...filesIn('docs/')])];
 
-test('no page tells readers to install, run or import the package gatehouse, which belongs to somebody else', () => {
+test('no page tells readers to install, run or import the package gatehouse, which belongs to another project', () => {
   const commands =
     /\b(?:npx|bunx|npm (?:exec|x|i|install|add|view)|deno add)\s+(?:-\S+\s+)*(?:npm:)?gatehouse(?![-\w])/g;
   const imports = /\b(?:from|import|require)\b[\s(]*['"]gatehouse['"/]/g;
@@ -107,12 +108,15 @@ const PACKED = [...files.filter((name) => !name.startsWith('dist')), 'README.md'
 
 const isPacked = (name: string) => PACKED.some((packed) => name === packed || name.startsWith(`${packed}/`));
 
+/** GitHub and npm show them from the repository. */
+const isPicture = (name: string) => name.startsWith(`${FOLDER}/`);
+
 for (const page of PAGES.filter(isPacked)) {
-  test(`${page} links only to files that are packed with it`, () => {
+  test(`${page} links only to files that are packed with it, and to pictures`, () => {
     const targets = linksIn(page).filter((target) => !/^(?:[a-z]+:|#)/.test(target));
     const names = targets.map((target) => posix.join(posix.dirname(page), target.replace(/#.*/, '')));
     assert.deepEqual(
-      names.filter((name) => !isPacked(name)),
+      names.filter((name) => !isPacked(name) && !isPicture(name)),
       [],
     );
   });
@@ -133,7 +137,7 @@ test('the README lists every page of docs', () => {
 });
 
 test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {
-  const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Profiles');
+  const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Sample API');
   const settings = read('docs/settings.md');
   assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
   assert.ok(settings.includes(`| ${mode[0]} | \`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));

@@ -1,4 +1,4 @@
-/* The command of docs/operations.md for Node's permission model, run as the page shows it. */
+/* The command of docs/deploy.md for Node's permission model, run as the page shows it. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { ask } from '../support/client.ts';
 import { codeIn, ROOT, under } from './pages.ts';
 
-const BODY = under('docs/operations.md', 'Permission model');
+const BODY = under('docs/deploy.md', 'Permission model');
 const [MAJOR = 0, MINOR = 0] = process.versions.node.split('.').map(Number);
 
 /** The command, with the flags for this version of Node from the sentence below it. */
@@ -58,7 +58,7 @@ const LISTENS: readonly (readonly [what: string, files: Record<string, string>, 
   ];
 
 for (const [what, files, read] of LISTENS) {
-  test(`the command of docs/operations.md for the permission model starts the service with ${what}`, async (t) => {
+  test(`the command of docs/deploy.md for the permission model starts the service with ${what}`, async (t) => {
     const service = await run(t, documented(), files);
     assert.deepEqual(
       service.read,
@@ -71,13 +71,13 @@ for (const [what, files, read] of LISTENS) {
   });
 }
 
-test('a file that the permission model does not grant counts as absent [docs/operations.md]', async (t) => {
+test('a file that the permission model does not grant counts as absent [docs/deploy.md]', async (t) => {
   const command = documented().replace(/ \S+\.env\b/, '');
   const { read, directory } = await run(t, command, { '.env': 'PORT=x', 'application.yml': YAML });
   assert.deepEqual(read, [join(directory, 'application.yml')]);
 });
 
-test('a CONFIG_FILE that the permission model does not grant is a problem [docs/operations.md]', async (t) => {
+test('a CONFIG_FILE that the permission model does not grant is rejected [docs/deploy.md]', async (t) => {
   const own = { CONFIG_FILE: 'x.yml' };
   const { code, directory, errors } = await run(t, documented(), { 'x.yml': YAML }, own);
   const problem = `CONFIG_FILE (environment): ${directory}/x.yml: cannot be read (ERR_ACCESS_DENIED); `;
@@ -85,7 +85,7 @@ test('a CONFIG_FILE that the permission model does not grant is a problem [docs/
   assert.ok(errors().includes(`configuration: ${problem}`), errors());
 });
 
-test('the flags of docs/operations.md grant no writing, no child processes, no workers and no other files', () => {
+test('the flags of docs/deploy.md grant no writing, no child processes, no workers and no other files', () => {
   const asked = ["'fs.write'", "'child'", "'worker'", "'fs.read', '/etc/hosts'"];
   const has = asked.map((what) => `process.permission.has(${what})`).join();
   const script = `console.log(JSON.stringify([${has}]))`;

@@ -168,8 +168,10 @@ describe('docs/rules.yml', () => {
     }
   });
 
-  test('docs/operations.md explains every alert', () => {
-    const explained = tableUnder('docs/operations.md', 'Alerts').map(([alert = '']) => codeIn(alert)[0]);
+  test('docs/logs-and-metrics.md explains every alert', () => {
+    const explained = tableUnder('docs/logs-and-metrics.md', 'Alerts').map(
+      ([alert = '']) => codeIn(alert)[0],
+    );
     assert.deepEqual(explained, Object.keys(CAUSES));
   });
 

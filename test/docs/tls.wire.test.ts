@@ -1,4 +1,4 @@
-/* The server block of docs/operations.md that terminates TLS, in the real nginx in front of the service. */
+/* The server block of docs/deploy.md that terminates TLS, in the real nginx in front of the service. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ async function startNginx(context: TestContext, service: number): Promise<number
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-tls-'));
   const port = await freePort();
   const file = join(directory, 'nginx.conf');
-  const sample = sampleUnder('docs/operations.md', 'TLS', 'nginx')
+  const sample = sampleUnder('docs/deploy.md', 'TLS', 'nginx')
     .replace('127.0.0.1:3001', `127.0.0.1:${service}`)
     .replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
     .replace('/etc/nginx/tls/api.example.com.pem', tlsFile('provider.pem'))
@@ -89,7 +89,7 @@ const WAYS = { publicUrl: { publicUrl: PUBLIC_URL }, trustProxy: { trustProxy: t
 for (const [name, way] of Object.entries(WAYS)) {
   test(
     withReason(
-      `a DPoP proof for the public URL passes behind the TLS server of docs/operations.md with ${name} [RFC 9449 §4.3(9)]`,
+      `a DPoP proof for the public URL passes behind the TLS server of docs/deploy.md with ${name} [RFC 9449 §4.3(9)]`,
       missing,
     ),
     { skip: missing !== undefined },

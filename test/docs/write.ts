@@ -3,7 +3,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { readDocuments } from './documents.ts';
 import { read, ROOT } from './pages.ts';
-import { PICTURES } from './where.ts';
+import { PICTURES } from './pictures.ts';
 
 const isCheck = process.argv.includes('--check');
 

@@ -97,7 +97,7 @@ test('the tool closures counts the functions that a warm request enters, and non
   );
 
   for (const [walk, others] of Object.entries({
-    GET: ['service/connection/listener.ts receive', 'profiles/b.ts listMessages'],
+    GET: ['service/connection/listener.ts #receive', 'profiles/b.ts listMessages'],
     check: ['verify/dpop/proof.ts checkProofHeader', 'verify/jws/signature.ts verifySignature'],
   })) {
     for (const one of ['gate/decide.ts decide', ...others]) assert.ok(named(walk).includes(one), one);

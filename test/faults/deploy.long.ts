@@ -1,4 +1,4 @@
-/* The short form of evidence/faults/deploy.ts: SIGTERM under load loses no request (docs/operations.md). */
+/* The short form of evidence/faults/deploy.ts: SIGTERM under load loses no request (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
@@ -13,10 +13,10 @@ describe('the process under load', { timeout: 120_000 }, () => {
 
     const heed = ({ head }: LoadResponse) => {
       heads.push(head);
-      if (heads.length === 1_000) progress.dispatchEvent(new Event('under way'));
+      if (heads.length === 1_000) progress.dispatchEvent(new Event('loaded'));
     };
 
-    const underWay = once(progress, 'under way');
+    const underWay = once(progress, 'loaded');
     const { tally, ended } = startLoad({
       port: service.port,
       connections: 8,

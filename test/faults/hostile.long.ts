@@ -1,5 +1,5 @@
 /* The short form of evidence/faults/hostile.ts: the built service refuses malformed requests, and serves a
-   healthy client meanwhile (docs/requests.md). */
+   healthy client meanwhile (docs/how-a-request-is-checked.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange } from '../support/client.ts';

@@ -1,5 +1,5 @@
 /* The short form of evidence/faults/rollout.ts: replicas restarted in turn lose no request
-   (docs/operations.md). */
+   (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { HAPROXY, NGINX } from '../support/balancer.ts';

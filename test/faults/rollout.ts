@@ -68,7 +68,7 @@ export async function rollOut(t: TestContext, plan: RolloutPlan): Promise<Rollou
   for (let round = 0; round < rounds; round += 1) {
     for (const [index, replica] of [...replicas.entries()]) {
       const { answered } = load.tally;
-      await until('the load is under way', () => load.tally.answered > answered + 100, 20);
+      await until('the load is running', () => load.tally.answered > answered + 100, 20);
       replica.child.kill('SIGTERM');
       codes.push(await replica.exited);
       replicas[index] = await start(replica.port);

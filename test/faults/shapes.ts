@@ -1,4 +1,4 @@
-/* Requests that no well-behaved client sends, each in one piece, and the expected status (docs/requests.md,
+/* Requests that no well-behaved client sends, each in one piece, and the expected status (docs/how-a-request-is-checked.md,
    RFC 9112). */
 import { get, HOST, post } from '../support/listener.ts';
 

@@ -1,4 +1,4 @@
-/* What a refused token or proof was compared with, at LOG_LEVEL=debug (docs/operations.md): by service and
+/* What a refused token or proof was compared with, at LOG_LEVEL=debug (docs/logs-and-metrics.md): by service and
    forward-auth. The gate: any-server.wire.test.ts. */
 import { strict as assert } from 'node:assert';
 import { test, type TestContext } from 'node:test';

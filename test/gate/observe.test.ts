@@ -70,7 +70,7 @@ test('logs how long a request took, in milliseconds to the microsecond', () => {
   assert.equal(logged()[0]?.durationMillis, 1.235);
 });
 
-test('measures how long a request took, in seconds, and reads no clock if nobody needs the time', () => {
+test('measures how long a request took, in seconds, and reads no clock if the time is not needed', () => {
   const clock = new TestClock(0);
   const metrics = createCounting();
   const observer = new Observer({

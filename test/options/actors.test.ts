@@ -93,7 +93,7 @@ for (const [claims, expected] of [
     assert.equal(actorOf(callerWith(claims)), expected));
 }
 
-test('actorOf nobody is undefined, and of what is no caller it throws', () => {
+test('actorOf undefined is undefined, and of what is no caller it throws', () => {
   assert.equal(actorOf(undefined), undefined);
   for (const given of [null, {}, { claims: { act: { sub: 'assistant-7' } } }, 'assistant-7']) {
     assert.throws(() => actorOf(given as never), TypeError);

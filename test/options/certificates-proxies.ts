@@ -1,4 +1,5 @@
-/* The real nginx, Caddy and HAProxy with TLS, from the samples of docs/certificates.md and docs/forward-auth.md. */
+/* The real nginx, Caddy and HAProxy with TLS, from the samples of docs/certificates.md and
+   docs/proxies.md, and docs/forward-auth.conf. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -121,7 +122,7 @@ function serverOfNginx({ gatehouse, api }: Ports, port: number, directory: strin
 
   const [inServer = '', inQuestion = '', inRoot = ''] = linesFor('nginx');
   const trusted = inServer.replace('/etc/nginx/tls/clients.pem', join(directory, 'clients.pem'));
-  return replaced(sampleOfForwardAuth('nginx', 'nginx'), [
+  return replaced(read('docs/forward-auth.conf'), [
     ['listen 80;', `${listen};\n${TLS_OF_NGINX}${trusted}`],
     ['location = /_gatehouse {', `location = /_gatehouse {\n${inQuestion}`],
     ['location / {', `location / {\n${inRoot}`],
@@ -166,7 +167,7 @@ function siteOfCaddy({ gatehouse, api }: Ports, port: number): string {
 
   const [inSite = '', inQuestion = '', behind = ''] = linesFor('caddyfile');
   const tls = replaced(inSite, [['tls {', own], trusted]);
-  return replaced(sampleOfForwardAuth('Caddy', 'caddyfile'), [
+  return replaced(read('docs/forward-auth.caddyfile'), [
     [':80 {', `${site}${tls}`],
     ['uri /forward-auth', `uri /forward-auth\n${inQuestion}`],
     ['request_header -DPoP', `request_header -DPoP\n${behind}`],

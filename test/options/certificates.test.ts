@@ -222,7 +222,7 @@ for (const source of SOURCES) {
       }
     });
 
-    test('refuses the field of somebody else, whatever it holds [RFC 9440 §4, J1]', () => {
+    test('refuses the field of any other sender, whatever it contains [RFC 9440 §4, J1]', () => {
       const value = written(source, der);
       for (const values of [[value], ['x'], [value, value], ['', '']]) {
         const outcome = outcomeOf(options, thumbprint, values, { remoteAddress: '192.0.2.2' });

@@ -112,7 +112,7 @@ describe('a service behind a proxy', () => {
     });
   }
 
-  test('believes nobody but the proxies of its list [J1]', async (t) => {
+  test('believes only the proxies of its list [J1]', async (t) => {
     const url = await start(t, { source: 'pem', proxies: ['192.0.2.1', '::/0'] });
     const { status, challenges } = await ask(`${url}/me`, {
       ...bound(),

@@ -71,7 +71,7 @@ for (const [what, path, status, init] of [
       },
     });
 
-  test(`lets a listed origin read the response: ${what} [docs/requests.md]`, async () => {
+  test(`lets a listed origin read the response: ${what} [docs/how-a-request-is-checked.md]`, async () => {
     for (const origin of [APP, OTHER]) {
       const response = await asked(origin);
       assert.equal(response.status, status);
@@ -79,7 +79,7 @@ for (const [what, path, status, init] of [
     }
   });
 
-  test(`sends no cross-origin field but Vary: Origin when the origin is missing or not listed: ${what} [docs/requests.md]`, async () => {
+  test(`sends no cross-origin field but Vary: Origin when the origin is missing or not listed: ${what} [docs/how-a-request-is-checked.md]`, async () => {
     for (const origin of [undefined, 'https://evil.example']) {
       const response = await asked(origin);
       assert.equal(response.status, status);
@@ -100,13 +100,13 @@ test('lets a listed origin read the 503 while no keys are available', async (t) 
   assert.deepEqual(decisive(response), granted(APP));
 });
 
-test('sends Vary: Origin and lets a listed origin read the refusal of an expectation [docs/requests.md]', async () => {
+test('sends Vary: Origin and lets a listed origin read the refusal of an expectation [docs/how-a-request-is-checked.md]', async () => {
   const response = await service.ask('/api/public', { headers: { Origin: APP, Expect: 'the-impossible' } });
   assert.equal(response.status, 417);
   assert.deepEqual(decisive(response), granted(APP));
 });
 
-test('sends Vary: Origin in response to malformed HTTP [docs/requests.md]', async () => {
+test('sends Vary: Origin in response to malformed HTTP [docs/how-a-request-is-checked.md]', async () => {
   const { status, headers } = await askRaw(
     service.port,
     'GET /api/public HTTP/1.1',
@@ -134,7 +134,7 @@ const STRANGERS = [
 ];
 
 for (const origin of STRANGERS) {
-  test(`treats the origin "${origin}" as unlisted [docs/requests.md]`, async () => {
+  test(`treats the origin "${origin}" as unlisted [docs/how-a-request-is-checked.md]`, async () => {
     assert.deepEqual(decisive(await service.ask('/api/public', { headers: { Origin: origin } })), {
       vary: 'Origin',
     });
@@ -145,7 +145,7 @@ for (const origin of STRANGERS) {
   });
 }
 
-test('treats a request with two Origin fields as one from an unlisted origin [docs/requests.md]', async () => {
+test('treats a request with two Origin fields as one from an unlisted origin [docs/how-a-request-is-checked.md]', async () => {
   const headers = { Origin: [APP, APP], 'Access-Control-Request-Method': 'GET' };
   for (const method of ['GET', 'OPTIONS']) {
     const response = await service.ask('/api/public', { method, headers });
@@ -206,7 +206,7 @@ for (const [what, headers] of [
   ['without Origin', { 'Access-Control-Request-Method': 'GET' }],
   ['without Access-Control-Request-Method', { Origin: APP }],
 ] as const) {
-  test(`does not treat OPTIONS ${what} as a preflight [docs/requests.md, G11]`, async () => {
+  test(`does not treat OPTIONS ${what} as a preflight [docs/how-a-request-is-checked.md, G11]`, async () => {
     const known = await service.ask('/api/private', { method: 'OPTIONS', headers });
     assert.deepEqual(
       [known.status, known.headers.allow, known.body.error],
@@ -222,7 +222,7 @@ test('does not treat a GET or POST with the fields of a preflight as a preflight
   assert.equal((await service.ask('/api/private', { method: 'POST', headers })).status, 405);
 });
 
-test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [docs/requests.md]', async () => {
+test('allows the DPoP header field and exposes DPoP-Nonce when DPoP is on [docs/how-a-request-is-checked.md]', async () => {
   const response = await proofs.ask('/api/public', { headers: { Origin: APP } });
   assert.equal(response.headers['access-control-expose-headers'], 'WWW-Authenticate, DPoP-Nonce');
   assert.equal(
@@ -260,7 +260,7 @@ test('allows and exposes the configured header fields after its own', async (t) 
   );
 });
 
-test('sends no cross-origin fields when no origin is set [docs/requests.md]', async () => {
+test('sends no cross-origin fields when no origin is set [docs/how-a-request-is-checked.md]', async () => {
   assert.deepEqual(decisive(await off.ask('/api/public', { headers: { Origin: APP } })), {});
   const asked = await preflight(off, '/api/public');
   assert.deepEqual([asked.status, decisive(asked)], [405, {}]);

@@ -1,4 +1,5 @@
-/* The real nginx and the real Caddy with the very configurations of docs/forward-auth.md, on ports of loopback. */
+/* The real nginx and the real Caddy with the very configurations of docs/forward-auth.conf and
+   docs/forward-auth.caddyfile, on ports of loopback. */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,13 +11,13 @@ import { createInterface } from 'node:readline';
 import { read } from '../docs/pages.ts';
 import { freePort } from '../support/free-port.ts';
 
-const PAGE = 'docs/forward-auth.md';
+const PAGES = ['docs/forward-auth.md', 'docs/proxies.md'];
 
 /** The first sample of the language behind the heading; comments in it begin like headings. */
 export function sampleUnder(heading: string, language: string): string {
-  const [, section = ''] = read(PAGE).split(`\n## ${heading}\n`);
+  const [, section = ''] = PAGES.map(read).join('').split(`\n## ${heading}\n`);
   const [, sample = ''] = new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'm').exec(section) ?? [];
-  assert.notEqual(sample, '', `${PAGE} has no ${language} under ${heading}`);
+  assert.notEqual(sample, '', `no page has ${language} under ${heading}`);
   return sample;
 }
 
@@ -46,26 +47,26 @@ export interface Proxy {
 interface Kind {
   readonly name: 'nginx' | 'caddy';
   readonly version: string;
-  readonly heading: string;
-  readonly language: string;
-  /** Makes the configuration file, for this port and directory, from the page's sample. */
+  /** The documented configuration. */
+  readonly page: string;
+  /** Makes the configuration file, for this port and directory, from the documented one. */
   readonly wrap: (sample: string, port: number, directory: string) => string;
   readonly words: (file: string, directory: string) => readonly string[];
   /** What it says on standard error when it has bound its port. */
   readonly saysReady: string;
-  /** Changes the page's sample from one replica to two. */
+  /** Changes the documented one from one replica to two. */
   readonly replicas: (sample: string, gone: number) => string;
 }
 
 const ASKED_PATH = /(?<=proxy_pass http:\/\/gatehouse|\buri )\/forward-auth(?=;?$)/m;
 
-function proxy({ name, version, heading, language, wrap, words, saysReady, replicas }: Kind): Proxy {
+function proxy({ name, version, page, wrap, words, saysReady, replicas }: Kind): Proxy {
   const isThere = spawnSync(name, [version]).error === undefined;
 
   async function start({ gatehouse, gone, api, askedPath = '/forward-auth' }: Behind): Promise<RunningProxy> {
     const directory = mkdtempSync(join(tmpdir(), `gatehouse-${name}-`));
     const port = await freePort();
-    const alone = sampleUnder(heading, language);
+    const alone = read(page);
     assert.match(alone, /127\.0\.0\.1:3001/);
     const all = gone === undefined ? alone : replicas(alone, gone);
     assert.match(all, ASKED_PATH);
@@ -106,8 +107,7 @@ const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 export const NGINX = proxy({
   name: 'nginx',
   version: '-v',
-  heading: 'nginx',
-  language: 'nginx',
+  page: 'docs/forward-auth.conf',
 
   wrap(sample, port, directory) {
     assert.match(sample, /^ {2}listen 80;$/m);
@@ -130,8 +130,7 @@ export const NGINX = proxy({
 export const CADDY = proxy({
   name: 'caddy',
   version: 'version',
-  heading: 'Caddy',
-  language: 'caddyfile',
+  page: 'docs/forward-auth.caddyfile',
 
   wrap(sample, port) {
     assert.match(sample, /^:80 \{$/m);

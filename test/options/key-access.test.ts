@@ -107,7 +107,11 @@ for (const [what, content] of [
 }
 
 for (const [what, prepare, message] of [
-  ['that is missing', () => {}, /cannot be read \(ENOENT\); name a regular file of at most 1 MiB that gate/],
+  [
+    'that is missing',
+    () => {},
+    /cannot be read \(ENOENT\); set it to a regular file of at most 1 MiB that gate/,
+  ],
   ['that is a directory', (path: string) => void mkdirSync(path), /must be a file with|EISDIR/],
   [
     'that is a pipe to which nobody writes',
@@ -178,7 +182,7 @@ test('reads a file once for fetches that need it at the same time', async (t) =>
 });
 
 for (const [what, options, message] of [
-  ['neither', {}, 'keyAccess: has neither tokenFile nor caFile; name one of them'],
+  ['neither', {}, 'keyAccess: has neither tokenFile nor caFile; set one of them'],
   ['empty text', { tokenFile: '' }, 'keyAccess: tokenFile: is empty; write it or remove it'],
   ['a number', { caFile: 1 }, 'keyAccess: caFile: must be text'],
   ['another option', { cafile: 'x' }, 'keyAccess: cafile: is no option; write caFile or remove it'],

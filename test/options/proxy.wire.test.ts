@@ -91,7 +91,7 @@ test('does not use an agent of the whole process, such as one set by NODE_USE_EN
   }
 });
 
-test('sends percent-decoded credentials to the proxy, and to nobody else [RFC 9110 §11.7.2, RFC 7617 §2]', async () => {
+test('sends percent-decoded credentials to the proxy only [RFC 9110 §11.7.2, RFC 7617 §2]', async () => {
   const before = proxy.asked.length;
   await fetchKeys(sourceOf(provider), undefined, addressOf(proxy, `us%20er:${PASSWORD}@`));
   const basic = `Basic ${Buffer.from('us er:pro/xy@ö').toString('base64')}`;
@@ -227,7 +227,7 @@ for (const [condition, response, outcome] of LIES) {
   );
 }
 
-test('fails with proxy-failed, without another connection, when nobody listens at the address of the proxy', async () => {
+test('fails with proxy-failed, without another connection, when nothing listens at the address of the proxy', async () => {
   const gone = await startRawServer(() => {});
   await gone.stop();
   const outcome = await reasonOf(sourceOf(provider), undefined, `http://localhost:${gone.port}`);

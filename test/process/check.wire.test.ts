@@ -150,7 +150,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('names the authorities to check when they do not vouch for the provider', async () => {
     const [line = ''] = problemsOf(await check({ IDP_CA_FILE: CLUSTER_AUTHORITY }));
-    assert.match(line, /issuer idp, certificate-refused \(\w+\); .*name its authority in IDP_CA_FILE$/);
+    assert.match(line, /issuer idp, certificate-refused \(\w+\); .*set IDP_CA_FILE to its authority$/);
   });
 
   test('lists every setting of client certificates that contradicts another [J18]', async () => {
@@ -165,7 +165,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.match(line, /^configuration: CLIENT_CERT_SOURCE .*a service offers no TLS; .* such as rfc9440/);
   });
 
-  test('lists the pairs of routes of which one takes paths from the other [docs/operations.md]', async () => {
+  test('lists the pairs of routes of which one takes paths from the other [docs/deploy.md]', async () => {
     assert.deepEqual(reportOf(await check()).takenPaths, []);
     const routes = `
       import { get, open, put, runService } from '${new URL('../../dist/gatehouse.js', import.meta.url).href}';

@@ -307,7 +307,7 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual([code, replayStore, imports], [0, 'shared', []]);
   });
 
-  test('every wrong hook is a problem that names it, beside those of the settings [§28]', async (t) => {
+  test('lists every wrong hook with the problems of the settings [§28]', async (t) => {
     const text = `await runService({ routes: [] }, {
       onStrat() {}, onstop() {}, port: 1, onVerdict() {}, onStop: 5, log: {}, onError: undefined,
     });`;
@@ -339,7 +339,7 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
     }
   });
 
-  test('replayStore is a problem with IDP_DPOP_REPLAY_STORE, and without DPoP [§28]', async (t) => {
+  test('rejects replayStore with IDP_DPOP_REPLAY_STORE, and without DPoP [§28]', async (t) => {
     const text = `await runService({ routes: [] }, { replayStore: () => true });`;
     for (const [environment, problem] of [
       [

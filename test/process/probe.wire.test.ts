@@ -65,7 +65,7 @@ describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal((await probe({ PORT: String(service.port) })).code, 1);
   });
 
-  test('exits with 1 when nobody listens at the address of the service', async () => {
+  test('exits with 1 when nothing listens at the address of the service', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;

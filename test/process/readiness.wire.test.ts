@@ -1,4 +1,4 @@
-/* The probes, which need no token: whether the service lives and is ready (docs/requests.md). */
+/* The probes, which need no token: whether the service lives and is ready (docs/how-a-request-is-checked.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
@@ -16,7 +16,7 @@ before(async () => {
 after(() => provider.stop());
 
 for (const PROFILE of ['A', 'B']) {
-  test(`serves the probes in profile ${PROFILE}, whatever the credentials [docs/requests.md]`, async (t) => {
+  test(`serves the probes in profile ${PROFILE}, whatever the credentials [docs/how-a-request-is-checked.md]`, async (t) => {
     let canFetch = false;
 
     const fetchKeys = async () => {

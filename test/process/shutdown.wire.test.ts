@@ -1,4 +1,4 @@
-/* How the process ends: signals, readiness meanwhile, exit codes (docs/operations.md). */
+/* How the process ends: signals, readiness meanwhile, exit codes (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
@@ -99,7 +99,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     ['SIGTERM', 'SIGINT'],
     ['SIGINT', 'SIGTERM'],
   ] as const) {
-    test(`exits with 1 at once when ${second} follows ${first}, whatever is under way`, async (t) => {
+    test(`exits with 1 at once when ${second} follows ${first}, whatever is running`, async (t) => {
       const service = await runProcess(t);
       const wire = await openWire(service.port);
       wire.send('GET /healthz HTTP/1.1\r\n');

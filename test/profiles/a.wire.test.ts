@@ -68,7 +68,7 @@ test('sends the subject, email, scope, issuer and audience of the token at /api/
   assert.equal(text, JSON.stringify(body));
 });
 
-test('sends null for claims that the token lacks, and the audience unchanged [docs/requests.md]', async () => {
+test('sends null for claims that the token lacks, and the audience unchanged [docs/how-a-request-is-checked.md]', async () => {
   const text = await textOf(service, '/api/profile', { aud: ['x', provider.audience] });
   const { issuer, audience } = provider;
   assert.equal(
@@ -101,7 +101,7 @@ for (const levels of [4_000, 5_500]) {
   });
 }
 
-test('serves the routes of the scope policy only while it is on [docs/requests.md]', async () => {
+test('serves the routes of the scope policy only while it is on [docs/how-a-request-is-checked.md]', async () => {
   const claims = { scope: 'admin read:users' };
   assert.equal(await textOf(policed, '/api/admin', claims), '{"message":"Hello from the admin API!"}');
   assert.equal(await textOf(policed, '/api/users', claims), '{"message":"Hello from the users API!"}');

@@ -88,7 +88,7 @@ test('any number of services can live in one process without a warning from Node
   assert.deepEqual(warnings, []);
 });
 
-test('a service that stops sends Connection: close with the response to a request under way [RFC 9112 §9.6]', async () => {
+test('a service that stops sends Connection: close with the response to an in-flight request [RFC 9112 §9.6]', async () => {
   const calls = new EventEmitter();
   const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
   const settings = { ...issuer.options, host: '127.0.0.1', port: 0 };
@@ -107,7 +107,7 @@ for (const [which, set, methods] of [
   ['of its routes', {}, 'POST, PUT'],
   ['of its option methods, even if it names only one', { methods: ['PUT'] }, 'PUT'],
 ] as const) {
-  test(`a service lets other origins use the methods ${which} [docs/requests.md]`, async (t) => {
+  test(`a service lets other origins use the methods ${which} [docs/how-a-request-is-checked.md]`, async (t) => {
     const settings = {
       ...issuer.options,
       host: '127.0.0.1',
@@ -240,7 +240,7 @@ test('a service whose port is taken rejects, and can be stopped', async (t) => {
 const RESOURCE = 'https://api.test/v1';
 const METADATA = '/.well-known/oauth-protected-resource';
 
-test('no rule applies to the probes and the metadata, whatever its prefix [docs/requests.md]', async (t) => {
+test('no rule applies to the probes and the metadata, whatever its prefix [docs/how-a-request-is-checked.md]', async (t) => {
   const rules = ['/', '/healthz', '/readyz', METADATA].map((prefix) => under(prefix, needs(scope('none'))));
   const service = createService(
     { routes, rules },
@@ -264,7 +264,7 @@ test('no rule applies to the probes and the metadata, whatever its prefix [docs/
   }
 });
 
-test('a route of any method at a path of the service itself prevents the start [RFC 9728 §3.1]', () => {
+test('a route of any method at a path of the service itself stops startup [RFC 9728 §3.1]', () => {
   const served = {
     routes: [
       post('/healthz', open, () => {}),

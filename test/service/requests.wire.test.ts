@@ -1,4 +1,4 @@
-/* Requests as docs/requests.md describes them, to whole services of both profiles. */
+/* Requests as docs/how-a-request-is-checked.md describes them, to whole services of both profiles. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
@@ -52,7 +52,7 @@ for (const target of [
 const NOWHERE = [...pathSlips('/api/private'), '/', '/?', '/api', '/api/public/private', '/api/%u0070ublic'];
 
 for (const target of NOWHERE) {
-  test(`finds nothing at ${target}, before it reads credentials or the method [docs/requests.md, G2]`, async () => {
+  test(`finds nothing at ${target}, before it reads credentials or the method [docs/how-a-request-is-checked.md, G2]`, async () => {
     const repeated = ['GET', 'Authorization: a', 'Authorization: b'] as const;
     for (const [method, ...fields] of [
       ['GET'],
@@ -96,7 +96,7 @@ for (const [path, status] of [
   ['/api/private', 401],
   ['/nowhere', 404],
 ] as const) {
-  test(`answers ${path} at once when a body is announced, and closes the connection [docs/requests.md]`, async () => {
+  test(`answers ${path} at once when a body is announced, and closes the connection [docs/how-a-request-is-checked.md]`, async () => {
     const wire = await openWire(service.port);
     wire.send(`GET ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n`);
     const response = parseResponse(await wire.until(isWhole));
@@ -157,7 +157,7 @@ for (const [value, status, error] of [
 ] as const) {
   const how = `${status} ${error ?? 'as to a guest'}`;
 
-  test(`answers ${how} on an optional route to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/requests.md]`, async () => {
+  test(`answers ${how} on an optional route to Authorization ${JSON.stringify(value)} [RFC 9110 §5.6.2, docs/how-a-request-is-checked.md]`, async () => {
     const fields = value === undefined ? [] : [`Authorization: ${value}`];
     const response = await askRaw(service.port, 'GET /api/feed HTTP/1.1', 'Host: a', ...fields);
     assert.equal(response.status, status);

@@ -247,7 +247,10 @@ export const SETTINGS: readonly SettingRoute[] = [
     yaml: 'idp.caFile',
     byDefault: undefined,
     good: [same(fixture('../idp/tls/authority.pem')), same(fixture('../idp/tls/cluster-authority.pem'))],
-    bad: ['/nonexistent/authorities.pem', /cannot be read \(ENOENT\); name a regular file of at most 1 MiB/],
+    bad: [
+      '/nonexistent/authorities.pem',
+      /cannot be read \(ENOENT\); set it to a regular file of at most 1 MiB/,
+    ],
   },
   {
     name: 'proxy',

@@ -95,7 +95,7 @@ test('reports only that a source cannot be read, and not that settings are missi
   assert.match(onlyProblem({ files: { 'application.yml': yaml } }), /application\.yml, line 3: a tab/);
   assert.match(
     onlyProblem({ environment: { CONFIG_FILE: 'no.yml' } }),
-    /no\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that names it$/,
+    /no\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that points to it$/,
   );
 });
 
@@ -104,7 +104,7 @@ test('refuses a placeholder in CONFIG_FILE, even if there is a file of this name
   for (const files of [{}, { [file]: '' }]) {
     assert.match(
       onlyProblem({ environment: { CONFIG_FILE: file }, files }),
-      /^CONFIG_FILE \(environment\): holds "\$\{", which nothing replaces here; write the value$/,
+      /^CONFIG_FILE \(environment\): contains "\$\{", but nothing is substituted here; write the value$/,
     );
   }
 });
@@ -163,7 +163,7 @@ for (const [what, sources, name] of [
   test(`refuses a placeholder in ${what}, since placeholders are not substituted`, () => {
     const problem = onlyProblem(sources);
     assert.ok(problem.startsWith(`${name} (`), problem);
-    assert.match(problem, /: holds "\$\{", which nothing replaces here; write the value$/);
+    assert.match(problem, /: contains "\$\{", but nothing is substituted here; write the value$/);
   });
 }
 

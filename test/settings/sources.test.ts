@@ -60,7 +60,7 @@ for (const [what, name] of [
     const problem = onlyProblem({ environment, ...set });
     assert.equal(
       problem.replace(/\/\S+\//g, ''),
-      `${name}: no.yml: cannot be read (ENOENT); make it readable, or correct the setting that names it`,
+      `${name}: no.yml: cannot be read (ENOENT); make it readable, or correct the setting that points to it`,
     );
   });
 }
@@ -113,7 +113,7 @@ for (const name of ['.env', 'application.yml']) {
       assert.deepEqual(
         problemsIn(() => loadProfileNow(REQUIRED, directory)),
         [
-          `${directory}/${name}: cannot be read (ENOENT); make it readable, or correct the setting that names it`,
+          `${directory}/${name}: cannot be read (ENOENT); make it readable, or correct the setting that points to it`,
         ],
       );
     });
@@ -129,7 +129,7 @@ test('refuses an application.yaml, which is not read, whatever else is there [H2
     const problem = onlyProblem({ environment: REQUIRED, files });
     assert.match(
       problem,
-      /\/application\.yaml: is not read; call it application\.yml, or name it in CONFIG_FILE$/,
+      /\/application\.yaml: is not read; rename it to application\.yml, or set CONFIG_FILE to it$/,
     );
   }
 });
@@ -149,7 +149,7 @@ test('says why a file cannot be read', () => {
     assert.deepEqual(
       problemsIn(() => loadProfileNow(REQUIRED, directory)),
       [
-        `${directory}/application.yml: cannot be read (ELOOP); make it readable, or correct the setting that names it`,
+        `${directory}/application.yml: cannot be read (ELOOP); make it readable, or correct the setting that points to it`,
       ],
     );
   });
@@ -179,7 +179,7 @@ for (const name of ['.env', 'application.yml']) {
       assert.deepEqual(
         problemsIn(() => loadProfileNow(REQUIRED, directory)),
         [
-          `${directory}/${name}: cannot be read (EACCES); make it readable, or correct the setting that names it`,
+          `${directory}/${name}: cannot be read (EACCES); make it readable, or correct the setting that points to it`,
         ],
       );
     });
@@ -206,7 +206,7 @@ test('refuses a CONFIG_FILE that the permission model hides', (t) => {
   assert.deepEqual(
     problemsIn(() => loadProfileNow({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
     [
-      'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); make it readable, or correct the setting that names it',
+      'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); make it readable, or correct the setting that points to it',
     ],
   );
 });

@@ -1,5 +1,5 @@
 /* What operators see of settings at the start: standard error, exit code and log (docs/settings.md,
-   docs/operations.md). */
+   docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
@@ -75,7 +75,7 @@ test('exits with 1 when CONFIG_FILE names no file', async () => {
   assert.equal(lines.length, 1);
   assert.match(
     lines[0] ?? '',
-    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that names it$/,
+    /^configuration: CONFIG_FILE \(environment\): \/\S+\/missing\.yml: cannot be read \(ENOENT\); make it readable, or correct the setting that points to it$/,
   );
 });
 

@@ -1,4 +1,4 @@
-/* The YAML parser: anything but the YAML that settings need is a problem with its line (docs/settings.md). */
+/* The YAML parser: anything but the YAML that settings need is rejected with its line (docs/settings.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { SettingProblem } from '../../src/settings/entry.ts';

@@ -99,7 +99,3 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
     ],
   ],
 ];
-
-/** The names of a folder's files. */
-export const filesIn = (wanted: string): readonly string[] =>
-  FLOORS.flatMap(([folder, names]) => (folder === wanted ? names : []));

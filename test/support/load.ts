@@ -1,4 +1,4 @@
-/* A load client: keep-alive connections over bare sockets, each with one request under way, or more if
+/* A load client: keep-alive connections over bare sockets, each with one request in flight, or more if
    pipelined. Counts what came back, how fast, and above all what did not come back. */
 import { connect, type Socket } from 'node:net';
 import { Latencies } from './latencies.ts';
@@ -22,7 +22,7 @@ export interface LoadPlan {
   readonly connections: number;
   /** The next request; `undefined` ends the connection that asks. */
   readonly next: () => Shot | undefined;
-  /** Requests under way on one connection. Default 1; more are pipelined. */
+  /** In-flight requests on one connection. Default 1; more are pipelined. */
   readonly depth?: number;
   /** Milliseconds between a response and the next request. Default 0. */
   readonly pauseMillis?: number;
@@ -43,7 +43,7 @@ export class Tally {
   lost = 0;
   /** Requests without a response behind a `Connection: close`, which a client may repeat. */
   lostAfterClose = 0;
-  /** Connections closed without announcement while no request was under way. */
+  /** Connections closed without announcement while no request was in flight. */
   closedIdle = 0;
   /** Connections that could not be opened. */
   refusedConnections = 0;
@@ -62,7 +62,7 @@ export interface Load {
   readonly tally: Tally;
   /** Resolves when every connection has ended. */
   readonly ended: Promise<void>;
-  /** Waits for the responses under way, then resolves. */
+  /** Waits for the in-flight responses, then resolves. */
   stop(): Promise<Tally>;
 }
 
@@ -123,7 +123,7 @@ class LoadConnection {
     else this.#open();
   }
 
-  /** Sends until as many requests as planned are under way. */
+  /** Sends until as many requests as planned are in flight. */
   #fill(): void {
     const { plan, tally } = this.#shared;
     while (

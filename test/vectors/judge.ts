@@ -1,5 +1,5 @@
 /* What gatehouse says of a signature in a vector, by the parts that a token goes through. Most vectors sign bytes
-   such as "foo": as tokens they are refused before the signature is looked at (docs/tokens.md, 1). So a text is
+   such as "foo": as tokens they are refused before the signature is looked at (docs/how-a-request-is-checked.md, the token, 1). So a text is
    judged as a token, and where only its payload stands in the way, by its header and signature alone. */
 import { decodeBase64url, parseJsonObject, type JsonObject } from '../../src/verify/base/encoding.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';

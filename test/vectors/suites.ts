@@ -35,7 +35,9 @@ export interface Suite {
  */
 const SIX: readonly Algorithm[] = ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
-const UNSUPPORTED = 'valid, but refused: the algorithm is not one of the six (docs/tokens.md)';
+const UNSUPPORTED =
+  'valid, but refused: the algorithm is not one of the six (docs/how-a-request-is-checked.md)';
+
 const MISNAMED = 'valid, but refused: the key has the alg ES521, which is a misprint for ES512';
 
 const ROCA =

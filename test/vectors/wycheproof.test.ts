@@ -1,5 +1,5 @@
 /* Wycheproof's JSON Web Signature vectors. Every payload in them is bytes such as "foo", so none is a token:
-   docs/tokens.md (1) refuses them before the signature is looked at. So each vector is judged twice: as text,
+   docs/how-a-request-is-checked.md (the token, 1) refuses them before the signature is looked at. So each vector is judged twice: as text,
    and, where only its payload stands in the way, by its signature alone. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

@@ -64,7 +64,7 @@ for (const [what, granted, scopes, text] of [
     ['scope', {}],
     ['scp', { IDP_SCOPE_CLAIM: 'scp' }],
   ] as const) {
-    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, docs/tokens.md, D8]`, () => {
+    test(`reads the scopes from ${name} when it is ${what} [RFC 6749 §3.3, docs/how-a-request-is-checked.md, D8]`, () => {
       const caller = callerWith({ [name]: granted }, environment);
       assert.deepEqual(caller.scopes, scopes);
       assert.equal(caller.scopeText, text);

@@ -106,7 +106,7 @@ const isComparable = (value: unknown) => isPresent(value) && Object(value) !== v
 function requireBoolean(verdict: unknown) {
   if (typeof verdict === 'boolean') return verdict;
 
-  // A rejection that nobody awaits is an error of the process.
+  // A rejection without a handler is an error of the process.
   if (isPromise(verdict)) Promise.resolve(verdict).catch(() => {});
   throw new UsageError('claimCheck needs a function that returns true or false; to wait, write a decision');
 }

@@ -70,7 +70,7 @@ export const CERTIFICATE_RULES: RulesOf<ClientCertificatesOptions> = {
 
 export const CERTIFICATE_DEFAULTS = { required: false };
 
-const REQUIRED = { source: 'is missing; say where certificates come from' };
+const REQUIRED = { source: 'is missing; set where certificates come from' };
 
 const OWNER = 'clientCertificates';
 
@@ -188,7 +188,7 @@ const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): 
     const [value = '', ...others] = fieldValues(rawHeaders, name);
     if (value === '' && others.length === 0) return refuse('certificate-missing');
 
-    // RFC 9440 §4: a field of anybody else may be forged.
+    // RFC 9440 §4: any other sender may have forged the field.
     if (!isTrusted(Object(socket).remoteAddress)) return refuse('certificate-untrusted');
 
     const isOne = others.length === 0 && value.length <= MAX_LENGTH;

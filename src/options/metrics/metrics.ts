@@ -65,7 +65,7 @@ interface Sample {
   value: number;
 }
 
-/** What gates and services tell, and what is read when somebody asks. */
+/** What gates and services tell, and what is read for each scrape. */
 export interface Counting extends Omit<Metrics, 'endpoint'> {
   /** All metrics for Prometheus (format 0.0.4). */
   readonly text: () => string;

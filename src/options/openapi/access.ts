@@ -10,7 +10,7 @@ import type { Route } from '../../service/routes/route.ts';
 /** The accesses of the rules, then that of the route. */
 export type InForce = readonly DecidedAccess<unknown>[];
 
-/** Whether anybody must show a token, or may. */
+/** Whether a caller must show a token, or may. */
 export const isProtected = (inForce: InForce): boolean =>
   inForce.some(({ credentials }) => credentials !== 'ignored');
 

@@ -159,7 +159,7 @@ export class Cluster implements Client {
       if (names.has(name)) continue;
 
       this.#links.delete(name);
-      // Its last replies may be under way.
+      // Its last replies may still arrive.
       this.#clock.after(REPLY_MILLIS, () => link.close());
     }
     this.#watcher.onReady();

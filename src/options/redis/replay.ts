@@ -25,7 +25,7 @@ const VERDICTS = new Map<unknown, ReplayVerdict>([
 /**
  * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a
  * connection of its own. Throws a `TypeError` for anything but the address of a server, of a cluster or of
- * sentinels (docs/operations.md).
+ * sentinels (docs/dpop.md).
  *
  * @example createGate({ domain, audience, replayStore: redisReplayStore('redis://store.internal') });
  */

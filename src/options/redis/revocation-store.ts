@@ -59,7 +59,7 @@ export class RevocationStore {
         resolve(values);
         if (reply !== undefined) this.#tellOf(reply, values !== undefined);
 
-        // An error concerns this question alone: the connection goes on.
+        // An error concerns this lookup only: the connection stays open.
         return values !== undefined || isError(reply);
       });
       if (!isSent) resolve(undefined);

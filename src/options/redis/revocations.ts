@@ -1,6 +1,6 @@
 // Tokens that count no longer before they expire. Promises: a token that the store names is refused on every
 // replica from its next request on, and no token passes without the store's whole reply. Does not end
-// responses under way. Loads no gate.
+// in-flight responses. Loads no gate.
 import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Count } from '../../verify/base/events.ts';
 import { readOptions, throwProblem, type Given, type RulesOf } from '../../verify/base/option.ts';
@@ -34,7 +34,7 @@ interface Naming extends Pick<VerifyOptions, 'domain' | 'issuer'> {
 
 /** The issuers are those of the first gate or service that takes the part, unless these options name them. */
 export interface RevocationsOptions extends Given<Naming> {
-  /** The address of a server, of a cluster or of sentinels (docs/operations.md). */
+  /** The address of a server, of a cluster or of sentinels (docs/dpop.md). */
   readonly store: string;
 }
 

@@ -1,4 +1,4 @@
-// One connection: its responses under way, and how long it has been idle, unread or ended. Promises: ends
+// One connection: its in-flight responses, and how long it has been idle, unread or ended. Promises: ends
 // after its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its
 // response. Does not time header fields: Node does.
 import type { ServerResponse } from 'node:http';

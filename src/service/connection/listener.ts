@@ -1,5 +1,5 @@
 // node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
-// limits; on stop, requests under way get ten seconds. Does not decide when a response ends its connection:
+// limits; on stop, in-flight requests get ten seconds. Does not decide when a response ends its connection:
 // service/request/responder.ts and connection.ts do.
 import {
   createServer,
@@ -159,7 +159,7 @@ export class Listener {
   }
 
   /**
-   * RFC 9112 §9.6: requests under way get their responses, then connections close. Resolves within ten
+   * RFC 9112 §9.6: in-flight requests get their responses, then connections close. Resolves within ten
    * seconds.
    */
   stop() {

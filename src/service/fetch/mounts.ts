@@ -78,7 +78,7 @@ const POLICY = 'belongs to a service; a proxy passes requests to the server behi
 const TWICE = 'has the prefix of another mount; join their handlers';
 const OWN = 'is a path that the service serves itself; choose another prefix';
 
-/** What prevents startup. */
+/** The problems of the mounts. */
 export function mountProblems(mounts: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
   const keys = mounts.map((mount) => JSON.stringify(segmentsOf(mount)));
   const own = ownPaths.map((path) => JSON.stringify(pathSegments(path)));

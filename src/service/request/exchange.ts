@@ -10,7 +10,7 @@ export interface ConnectionState {
   readonly isEnding: boolean;
   /** During a drain. */
   readonly isFinishing: boolean;
-  /** Makes the response under way the last. */
+  /** Makes the current response the last. */
   readonly endReading: (then?: AfterLast) => void;
 }
 

@@ -152,7 +152,7 @@ export const withAccess = ({ prefix }: PrefixRule, access: PrefixRule['access'])
 /** In JavaScript, a rule may be anything, even a route. */
 export const isRule = MadeRule.is;
 
-/** What prevents startup besides the pattern. */
+/** The problems of a route besides its pattern. */
 export function routeProblems(route: unknown, isPolicy: boolean) {
   if (!isRoute(route)) return ['is not a route; make one with get, post, put, patch or del'];
 

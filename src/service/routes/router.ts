@@ -1,5 +1,5 @@
 // Path → routes and rules. Promises: the most specific route counts, in whatever order they are written; two
-// of which neither is more specific prevent startup.
+// of which neither is more specific stop startup.
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { pathSegments } from '../../verify/request/facts.ts';
 import {
@@ -105,7 +105,7 @@ function matchesOf(route: Route): CreateMatch {
 }
 
 /**
- * What prevents startup: unknown members, what is not a route or rule, and patterns that are invalid,
+ * The problems of routes: unknown members, what is not a route or rule, and patterns that are invalid,
  * overlap, or match one of `ownPaths`.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = [], isPolicy = false): string[] {

@@ -47,7 +47,7 @@ export function attempt<Result>(
   }
 }
 
-/** For functions of the user whose errors concern nobody else. */
+/** For functions of the user whose errors must not affect a request. */
 export async function ignoreErrors(action: () => unknown): Promise<void> {
   try {
     await action();

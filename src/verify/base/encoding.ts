@@ -58,7 +58,7 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 export const parseJson = (bytes: Uint8Array): unknown =>
   catching('SyntaxError', () => JSON.parse(decodeUtf8(bytes) ?? ''));
 
-/** Keeps the prototype: copying would double the cost of strangers' JSON. */
+/** Keeps the prototype: copying would double the cost of untrusted JSON. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject | undefined {
   const value = parseJson(bytes);
   return isJsonObject(value) ? value : undefined;

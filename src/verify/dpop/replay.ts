@@ -1,4 +1,4 @@
-// The replay store: used proofs (RFC 9449 §11.1). Strangers cannot fill it, since proofs get here after every
+// The replay store: used proofs (RFC 9449 §11.1). Other clients cannot fill it: proofs get here after every
 // other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../base/clock.ts';

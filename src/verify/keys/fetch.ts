@@ -51,7 +51,7 @@ export class ByteLimit {
   #bytesLeft = MAX_BYTES;
   #isExceeded = false;
 
-  /** Node tells nobody of TLS records without data, such as new keys and tickets. */
+  /** Node emits no event for TLS records without data, such as new keys and tickets. */
   readonly #timer = setInterval(() => {
     const received = this.#connections.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
     if (received + this.#bytesLeft > MAX_BYTES + MAX_TLS_BYTES) this.#exceed();

@@ -1,4 +1,5 @@
-// The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of docs/tokens.md.
+// The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of
+// docs/how-a-request-is-checked.md.
 // Needs a SignedPayload. Does not check guards (gate/rules/guards.ts) or the binding to a key
 // (verify/caller.ts).
 import { isFiniteNumber, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';

@@ -1,7 +1,7 @@
-// The checks on an access token in their order (docs/tokens.md), and the token cache. Until the signature is
-// verified, `kid` and `iss` only choose a key, never a URL; a wrong `iss` is never logged. Promises: a
-// returned VerifiedToken has passed every check, cached or not. Does not check guards (gate/rules/guards.ts)
-// or binding (verify/caller.ts).
+// The checks on an access token in their order (docs/how-a-request-is-checked.md), and the token cache. Until
+// the signature is verified, `kid` and `iss` only choose a key, never a URL; a wrong `iss` is never logged.
+// Promises: a returned VerifiedToken has passed every check, cached or not. Does not check guards
+// (gate/rules/guards.ts) or binding (verify/caller.ts).
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';

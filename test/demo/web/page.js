@@ -1,159 +1,220 @@
-/* The demo's page: sends each call to the service, and shows the response. It makes every element by hand, so that no text
-   of a response can become markup. */
-import { makeKey, makeProof } from './dpop.js';
+/* The demo's page: plays the thief of a token, sends each call to the service, and shows the responses. */
+import { demo, requestFor, send } from './call.js';
+import { curlLine } from './curl.js';
+import { byId, element, reasonIn, responseParts, verdict } from './view.js';
 
-const byId = (id) => document.getElementById(id);
+const { profile, service, tokens, groups } = demo;
 
-/** An element with attributes, and texts or elements in it. */
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [attribute, value] of Object.entries(attributes)) made.setAttribute(attribute, value);
-  made.append(...children);
-  return made;
+const panel = byId('response');
+const side = byId('side');
+
+/** Where there is no room beside the calls, the response stands under what was sent. */
+const isNarrow = matchMedia('(max-width: 62rem)');
+let last;
+
+/** Tells whoever hears the page. */
+const say = (text) => {
+  byId('said').textContent = text;
+};
+
+function place() {
+  const home = isNarrow.matches && last !== undefined ? last.owner : side;
+  if (panel.parentElement !== home) home.append(panel);
 }
 
-const { profile, service, tokenEndpoint, tokens, examples } = await (await fetch('/demo.json')).json();
-const key = makeKey();
-const boundTokens = new Map();
-
-/** A token that is bound to the key of this page: the demo passes the proof on to the provider. */
-async function boundTokenOf(client) {
-  if (!boundTokens.has(client)) {
-    const { proof } = await makeProof(await key, 'POST', tokenEndpoint);
-    const headers = { 'Content-Type': 'application/json', DPoP: proof };
-    const response = await fetch('/token', { method: 'POST', headers, body: JSON.stringify({ client }) });
-    boundTokens.set(client, (await response.json()).access_token);
-  }
-  return boundTokens.get(client);
+/** Makes a change above or below a button, which stays under the pointer. */
+function keepInPlace(button, change) {
+  const before = button.getBoundingClientRect().top;
+  change();
+  scrollBy({ top: button.getBoundingClientRect().top - before, behavior: 'instant' });
 }
 
-/** The fields of a request, and what the proof says if it has one. */
-async function fieldsFor(url, as, way) {
-  if (!as) return { headers: {} };
-  if (!way) return { headers: { Authorization: `Bearer ${tokens[as]}` } };
-  const token = await boundTokenOf(as);
-  if (way === 'bearer') return { headers: { Authorization: `Bearer ${token}` } };
-  const signer = way === 'other-key' ? await makeKey() : await key;
-  const { proof, header, claims } = await makeProof(signer, 'GET', url.split(/[?#]/)[0], token);
-  return { headers: { Authorization: `DPoP ${token}`, DPoP: proof }, proof: { header, claims } };
+/** Marks what was sent, and shows the parts beside it or under it. */
+function showParts(owner, button, sent, parts) {
+  keepInPlace(button, () => {
+    last?.owner.removeAttribute('aria-current');
+    owner.setAttribute('aria-current', 'true');
+    last = { owner, sent };
+    byId('shown').replaceChildren(...parts);
+    byId('copy').hidden = sent === undefined;
+    byId('copied').textContent = '';
+    panel.scrollTop = 0;
+    place();
+  });
 }
 
-async function send({ path, as, way }) {
-  const url = service + path;
-  const { headers, proof } = await fieldsFor(url, as, way);
-  if (way === 'replay') await fetch(url, { headers });
-  const start = performance.now();
-  const response = await fetch(url, { headers });
-  const body = await response.text();
-  return { response, body, millis: performance.now() - start, headers, proof };
+function showSent(owner, button, sent) {
+  showParts(owner, button, sent, responseParts(sent));
+  const { request, first } = sent;
+  const { status } = sent.response;
+  const earlier = first === undefined ? '' : ` Sent twice. The first time: ${first}.`;
+  say(`${status} for ${request.method} ${request.path}. ${reasonIn(sent.response) ?? ''}${earlier}`);
 }
 
-/** Each challenge of the field on a line of its own. */
-const challengesIn = (field) => field.split(/, (?=(?:Bearer|DPoP) )/);
-
-function pretty(body) {
-  try {
-    return JSON.stringify(JSON.parse(body), undefined, 2);
-  } catch {
-    return body;
-  }
+function showError(owner, button, error) {
+  const text = `No response: ${error.message}. Is the demo still running?`;
+  showParts(owner, button, undefined, [element('p', {}, text)]);
+  say(text);
 }
 
-/** Long enough to be recognised. */
-const shorten = (value) => (value.length > 48 ? `${value.slice(0, 36)}…${value.slice(-8)}` : value);
-
-const block = (title, text) => [element('h3', {}, title), element('pre', { tabindex: '0', 'aria-label': title }, text)];
-
-function show({ path }, { response, body, millis, headers, proof }) {
-  const { status } = response;
-  const sent = Object.entries(headers).map(([name, value]) => `${name}: ${shorten(value)}`);
-  const challenge = response.headers.get('WWW-Authenticate');
-  const names = [...response.headers].filter(([name]) => name !== 'www-authenticate');
-  byId('shown').replaceChildren(
-    element('p', { class: 'line' }, badge(status), ` GET ${path} `, element('span', { class: 'faint' }, `${millis.toFixed(0)} ms`)),
-    ...(challenge === null ? [] : block('WWW-Authenticate', challengesIn(challenge).join('\n'))),
-    ...block('Body', pretty(body)),
-    ...block('Sent', [`GET ${path}`, ...sent].join('\n')),
-    ...(proof === undefined ? [] : block('The proof says', JSON.stringify(proof.claims, undefined, 2))),
-    ...block('Other fields that a page may read', names.map(([name, value]) => `${name}: ${value}`).join('\n')),
+/** Sends when the button is used. `run` gives what was sent. */
+function onUse(button, owner, run) {
+  button.addEventListener('click', () =>
+    run()
+      .then((sent) => showSent(owner, button, sent))
+      .catch((error) => showError(owner, button, error)),
   );
 }
 
-const badge = (status) => element('span', { class: `badge is-${String(status)[0]}` }, String(status));
+/* The story. */
 
-/** For whoever hears the page: the status, and the challenge if there is one. */
-function say({ path }, { response }) {
-  const challenge = response.headers.get('WWW-Authenticate') ?? '';
-  byId('said').textContent = `${response.status} for GET ${path}. ${challenge}`;
+/** The calls of a thief, by the way in which each sends the token. */
+const thefts = new Map(
+  groups.filter(({ id }) => id === 'stolen').flatMap(({ examples }) => examples.map((each) => [each.way, each])),
+);
+
+function replyTo({ call, first, response }) {
+  const { status } = response;
+  const isExpected = status === call.status;
+  const outcome = isExpected ? 'the thief is refused' : 'the thief gets in';
+  const yours = first === undefined ? '' : `You: ${first}. `;
+  const reason = reasonIn(response);
+  return [
+    element('span', {}, `${yours}Thief: `, element('strong', {}, String(status))),
+    verdict(isExpected, outcome),
+    ...(reason === undefined ? [] : [element('q', {}, reason)]),
+  ];
 }
 
-function showError(error) {
-  byId('said').textContent = 'No response';
-  byId('shown').replaceChildren(element('p', {}, `No response: ${error.message}. Is the demo still running?`));
+for (const card of document.querySelectorAll('[data-way]')) {
+  const call = thefts.get(card.dataset.way);
+  const reply = card.querySelector('.reply');
+  onUse(card.querySelector('button'), card, async () => {
+    const sent = await send(call);
+    reply.replaceChildren(...replyTo(sent));
+    return sent;
+  });
 }
 
-/** On a narrow screen the response is below. */
-const bringIntoView = () => byId('response').scrollIntoView({ block: 'nearest' });
+/* The calls. */
 
-const WAYS = { proof: 'with its proof', replay: 'with a used proof', 'other-key': 'proof by another key', bearer: 'bound, no proof' };
+const WAYS = {
+  proof: 'with a new proof',
+  replay: 'with a used proof',
+  'other-key': 'proof by another key',
+  bearer: 'without proof',
+};
 
-const describe = ({ as, way }) => [as ?? 'none', ...(way === undefined ? [] : [WAYS[way]])].join(', ');
+const tokenOf = ({ as, way }) => {
+  if (as === undefined) return 'no token';
+  return way === undefined ? `token of ${as}` : `token of ${as}, ${WAYS[way]}`;
+};
+
+/** What a row says before and after it is sent: the same size, so that nothing moves. */
+const expectation = (status) => element('span', { class: 'note' }, `expects ${status}`);
+
+const result = (got, expected) =>
+  got === expected ? verdict(true, `${got} as expected`) : verdict(false, `${got}, expected ${expected}`);
 
 function rowFor(example) {
   const { path, status, why } = example;
-  const got = element('td', { class: 'got' }, '–');
-  const button = element('button', { type: 'button', 'aria-label': `Send GET ${path}, token: ${describe(example)}` }, 'Send');
-  const row = element(
-    'tr',
-    {},
-    element('th', { scope: 'row' }, element('code', {}, path)),
-    element('td', {}, describe(example)),
-    element('td', {}, why),
-    element('td', {}, String(status)),
+  const got = element('p', { class: 'got' }, expectation(status));
+  const label = `Send GET ${path}, ${tokenOf(example)}`;
+  const button = element('button', { type: 'button', 'aria-label': label }, 'Send');
+  const call = element(
+    'div',
+    { class: 'call' },
+    element('p', { class: 'path' }, element('code', {}, path)),
+    element('p', { class: 'token' }, tokenOf(example)),
+    element('p', { class: 'why' }, why),
     got,
-    element('td', {}, button),
+    button,
   );
+  const row = element('li', {}, call);
   const run = async () => {
     const sent = await send(example);
-    const isExpected = sent.response.status === status;
-    got.replaceChildren(badge(sent.response.status), ...(isExpected ? [] : [' unexpected']));
-    show(example, sent);
-    for (const other of byId('rows').children) other.classList.toggle('is-shown', other === row);
-    return { isExpected, sent };
+    got.replaceChildren(result(sent.response.status, status));
+    return sent;
   };
-  button.addEventListener('click', () =>
-    run()
-      .then(({ sent }) => say(example, sent))
-      .then(bringIntoView)
-      .catch(showError),
-  );
+  onUse(button, row, run);
   return { row, run };
 }
 
-const rows = examples.map(rowFor);
+const rows = [];
 
-async function sendAll() {
-  let expected = 0;
-  for (const { run } of rows) expected += (await run()).isExpected ? 1 : 0;
-  byId('tally').textContent = `${expected} of ${rows.length} as expected`;
+function groupFor({ id, title, says, examples }) {
+  const own = examples.map(rowFor);
+  rows.push(...own);
+  return element(
+    'section',
+    { 'aria-labelledby': `group-${id}` },
+    element('h3', { id: `group-${id}` }, title),
+    element('p', { class: 'says' }, says),
+    // With list-style none, Safari takes a list for none unless it has the role.
+    element('ul', { role: 'list', class: 'rows' }, ...own.map(({ row }) => row)),
+  );
 }
 
-byId('profile').textContent = `, profile ${profile}`;
-byId('service').textContent = service;
-byId('rows').append(...rows.map(({ row }) => row));
-byId('as').append(...Object.keys(tokens).map((client) => element('option', { value: client }, client)));
-byId('paths').append(...[...new Set(examples.map(({ path }) => path))].map((path) => element('option', { value: path })));
-byId('send-all').addEventListener('click', () => sendAll().catch(showError));
+const isAsExpected = ({ call, response: { status } }) => call.status === status;
 
+/** Shows results alone: the response that is open stays. */
+async function sendAll() {
+  byId('tally').textContent = '';
+  let expected = 0;
+  for (const { run } of rows) expected += isAsExpected(await run()) ? 1 : 0;
+  byId('tally').replaceChildren(verdict(expected === rows.length, `${expected} of ${rows.length} as expected`));
+}
+
+byId('send-all').addEventListener('click', ({ target }) => {
+  sendAll().catch((error) => showError(byId('calls'), target, error));
+});
+
+/* Your own call. */
+
+const HAS_BODY = ['POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Fields that mean nothing for this call are there and cannot be used, so that nothing moves. */
+function adaptForm() {
+  byId('way').disabled = byId('as').value === '';
+  byId('body').disabled = !HAS_BODY.includes(byId('method').value);
+}
+
+byId('own').addEventListener('change', adaptForm);
 byId('own').addEventListener('submit', (event) => {
   event.preventDefault();
-  const own = Object.fromEntries(new FormData(event.target));
-  send(own)
-    .then((sent) => {
-      show(own, sent);
-      say(own, sent);
-    })
-    .then(bringIntoView)
-    .catch(showError);
+  const owner = byId('own-call');
+  const button = byId('send-own');
+  send(Object.fromEntries(new FormData(event.target)))
+    .then((sent) => showSent(owner, button, sent))
+    .catch((error) => showError(owner, button, error));
 });
+
+/* The response. */
+
+/** A proof is good once: the line gets a new one, unless a used one is the point of the call. */
+async function copyAsCurl({ call, request }) {
+  const fresh = call.way === 'replay' ? request : await requestFor(call);
+  const line = curlLine(fresh);
+  const note = call.way === 'proof' ? 'Copied, with a new proof: it works once.' : 'Copied.';
+  try {
+    await navigator.clipboard.writeText(line);
+    byId('copied').textContent = note;
+  } catch {
+    // Not permitted: the line is there to be selected.
+    byId('copied').replaceChildren(element('code', {}, line));
+  }
+}
+
+byId('copy').addEventListener('click', () => {
+  copyAsCurl(last.sent).catch((error) => showError(last.owner, byId('copy'), error));
+});
+
+isNarrow.addEventListener('change', place);
+byId('profile').textContent = `Profile ${profile}`;
+byId('service').textContent = service;
+byId('groups').append(...groups.map(groupFor));
+byId('as').append(...Object.keys(tokens).map((client) => element('option', { value: client }, client)));
+const paths = new Set(groups.flatMap(({ examples }) => examples.map(({ path }) => path)));
+byId('paths').append(...[...paths].map((path) => element('option', { value: path })));
+adaptForm();
 document.documentElement.dataset.ready = 'true';

@@ -101,7 +101,7 @@ const json = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`;
 function keep(results: Results): void {
   if (!isShort) {
     write('results.json', json(results));
-    write('../../../docs/speed.svg', picture(results));
+    write('../../../docs/pictures/speed.svg', picture(results));
     return;
   }
 

@@ -1,5 +1,5 @@
 /* The end of a process under load: it first reports that it is not ready, loses no request, and has the right
-   exit code, even as process 1 (docs/operations.md). */
+   exit code, even as process 1 (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -59,7 +59,7 @@ async function endUnderLoad(
     reconnects,
     ...plan,
   });
-  await until('the load is under way', () => load.tally.answered > 1_000, 20);
+  await until('the load is running', () => load.tally.answered > 1_000, 20);
   const start = performance.now();
   // Without a delay, nobody may connect any more.
   if (delaySeconds === 0) isBalanced = false;
@@ -150,7 +150,7 @@ describe('the process under load', { timeout: 240_000 }, () => {
       connections: 8,
       next: validShots(fixture.provider),
     });
-    await until('the load is under way', () => load.tally.answered > 500, 20);
+    await until('the load is running', () => load.tally.answered > 500, 20);
     fixture.service.child.kill('SIGTERM');
     await fixture.service.logged('shutting down');
     fixture.service.child.kill('SIGTERM');

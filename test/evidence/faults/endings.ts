@@ -1,5 +1,5 @@
 /* One anonymous connection against a small heap, and connections that the system has accepted when a drain
-   begins (docs/operations.md). */
+   begins (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -133,7 +133,7 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
       next: () => unsignedShot('flood'),
     });
     // The flood has caused its fetch; the next is five seconds away.
-    await until('the flood is under way', () => load.tally.answered > 500, 10);
+    await until('the flood is running', () => load.tally.answered > 500, 10);
     const token = addKey(fixture.provider, 'rotated in');
     const accepted = await until(
       'the new key is accepted',

@@ -175,7 +175,7 @@ async function withGoodLoad(
 ): Promise<void> {
   const { pid } = fixture;
   const load = startGoodLoad(fixture);
-  await until('the load is under way', () => load.tally.answered > 100, 10);
+  await until('the load is running', () => load.tally.answered > 100, 10);
   const calm = descriptors(pid);
   if (isRepeated) await attack();
   await until('the descriptors are back', () => descriptors(pid) <= calm + 2, 5);

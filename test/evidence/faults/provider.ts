@@ -88,7 +88,7 @@ describe('the service under load', { concurrency: 4, timeout: 300_000 }, () => {
     });
   }
 
-  test('shares one fetch, and refuses nobody, when its provider is slow', async (t) => {
+  test('shares one fetch, and refuses no request, when its provider is slow', async (t) => {
     const fixture = await nextFixture(t);
     const { provider, service } = fixture;
     const load = startGoodLoad(fixture);

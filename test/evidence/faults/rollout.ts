@@ -1,5 +1,5 @@
 /* Replicas restarted in turn behind nginx and haproxy, as in test/example, under all the load that they can
-   serve: no GET and no POST is lost or repeated (docs/operations.md). */
+   serve: no GET and no POST is lost or repeated (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { rollOut } from '../../faults/rollout.ts';

@@ -214,7 +214,7 @@ async function verifyWithJose(
 const COMMON_MEMBERS = ['kty', 'kid', 'use', 'alg', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 /**
- * Keeps what docs/tokens.md, 3 checks: that `key_ops` has `verify`, and the members that a key of this type
+ * Keeps what docs/how-a-request-is-checked.md, the token, 3 checks: that `key_ops` has `verify`, and the members that a key of this type
  * has. jose asks for more, and Node's WebCrypto below it fails on another member that cannot be made text.
  */
 function reduced(document: Members): Members {
@@ -256,6 +256,6 @@ export async function fuzzKeySet(random: Random): Promise<Outcome> {
   if (!ours.accepted || jose.accepted) return { input, ours, others: { jose } };
   const again = await judgedByOther(() => verifyWithJose(reduced(document as Members), token, algorithms));
   const leniency =
-    'key_ops with more than verify, or members that play no part (docs/tokens.md, 3; RFC 7517 §4)';
+    'key_ops with more than verify, or members that play no part (docs/how-a-request-is-checked.md, the token, 3; RFC 7517 §4)';
   return { input, ours, others: { jose: again }, leniency };
 }

@@ -2,29 +2,38 @@
 
 const TOKEN: Readonly<Record<string, string>> = {
   'algorithm-refused: key':
-    'a key verifies one algorithm, that of its alg or the first of the list that its type can; others let the header choose among those that its type can (docs/tokens.md, 3; RFC 8725 §3.1)',
+    'a key verifies one algorithm, that of its alg or the first of the list that its type can; others let the header choose among those that its type can (docs/how-a-request-is-checked.md, the token, 3; RFC 8725 §3.1)',
   'algorithm-refused: Ed25519':
     'the name of RFC 9864 is not one of the six: EdDSA is Ed25519 here (docs/keys.md)',
   'token-malformed':
-    'one spelling only: canonical base64url, exactly three parts (docs/tokens.md, 1; RFC 7515 §2)',
-  'header-malformed': 'UTF-8 without byte-order mark, and nothing decoded leniently (docs/tokens.md, 1)',
+    'one spelling only: canonical base64url, exactly three parts (docs/how-a-request-is-checked.md, the token, 1; RFC 7515 §2)',
+  'header-malformed':
+    'UTF-8 without byte-order mark, and nothing decoded leniently (docs/how-a-request-is-checked.md, the token, 1)',
   'payload-malformed':
-    'UTF-8 without byte-order mark, and nothing decoded leniently (docs/tokens.md, 1; RFC 7519 §7.2)',
+    'UTF-8 without byte-order mark, and nothing decoded leniently (docs/how-a-request-is-checked.md, the token, 1; RFC 7519 §7.2)',
   'critical-header':
-    'any crit, also an empty value, and b64 without crit (docs/tokens.md, 2; RFC 7515 §4.1.11)',
-  'type-refused': 'typ is JWT or at+jwt, as text (docs/tokens.md, 2; RFC 8725 §3.11)',
-  'key-id-malformed': 'kid is text (docs/tokens.md, 2; RFC 7515 §4.1.4)',
-  'key-unknown': 'kid names exactly one usable key; without kid there is exactly one (docs/tokens.md, 3)',
-  'audience-mismatch': 'every member of an aud array is text (docs/tokens.md, 5; RFC 7519 §4.1.3)',
-  'expiry-malformed': 'exp is a finite number; JSON reads 1e999 as Infinity (docs/tokens.md, 5)',
-  expired: 'a token that expires now has expired (docs/tokens.md, 5; RFC 7519 §4.1.4)',
-  'not-before-malformed': 'nbf is a finite number (docs/tokens.md, 5)',
-  'issued-at-malformed': 'iat is a finite number (docs/tokens.md, 5)',
-  'subject-malformed': 'sub is non-empty text (docs/tokens.md, 5; RFC 9068 §2.2)',
-  'token-use-refused': 'token_use, when present, is access (docs/tokens.md, 6)',
-  'payload-type-refused': 'a payload typ names an access token (docs/tokens.md, 6)',
-  'event-token': 'no security event or logout token (docs/tokens.md, 6; RFC 8417 §2.2)',
-  'id-token': 'no ID token (docs/tokens.md, 6)',
+    'any crit, also an empty value, and b64 without crit (docs/how-a-request-is-checked.md, the token, 2; RFC 7515 §4.1.11)',
+  'type-refused':
+    'typ is JWT or at+jwt, as text (docs/how-a-request-is-checked.md, the token, 2; RFC 8725 §3.11)',
+  'key-id-malformed': 'kid is text (docs/how-a-request-is-checked.md, the token, 2; RFC 7515 §4.1.4)',
+  'key-unknown':
+    'kid names exactly one usable key; without kid there is exactly one (docs/how-a-request-is-checked.md, the token, 3)',
+  'audience-mismatch':
+    'every member of an aud array is text (docs/how-a-request-is-checked.md, the token, 5; RFC 7519 §4.1.3)',
+  'expiry-malformed':
+    'exp is a finite number; JSON reads 1e999 as Infinity (docs/how-a-request-is-checked.md, the token, 5)',
+  expired:
+    'a token that expires now has expired (docs/how-a-request-is-checked.md, the token, 5; RFC 7519 §4.1.4)',
+  'not-before-malformed': 'nbf is a finite number (docs/how-a-request-is-checked.md, the token, 5)',
+  'issued-at-malformed': 'iat is a finite number (docs/how-a-request-is-checked.md, the token, 5)',
+  'subject-malformed':
+    'sub is non-empty text (docs/how-a-request-is-checked.md, the token, 5; RFC 9068 §2.2)',
+  'token-use-refused': 'token_use, when present, is access (docs/how-a-request-is-checked.md, the token, 6)',
+  'payload-type-refused':
+    'a payload typ names an access token (docs/how-a-request-is-checked.md, the token, 6)',
+  'event-token':
+    'no security event or logout token (docs/how-a-request-is-checked.md, the token, 6; RFC 8417 §2.2)',
+  'id-token': 'no ID token (docs/how-a-request-is-checked.md, the token, 6)',
 };
 
 const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -33,7 +42,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...TOKEN,
     'proof-beside-bearer': 'a DPoP field beside Bearer is a request at odds with itself (docs/dpop.md)',
     'credentials-malformed':
-      'exactly one space and one token without white space or comma (docs/requests.md)',
+      'exactly one space and one token without white space or comma (docs/how-a-request-is-checked.md)',
   },
   proof: {
     'proof-malformed': 'as for tokens: one spelling, UTF-8 without byte-order mark (RFC 7515 §2)',
@@ -46,10 +55,11 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   'key set': {
     'key-unknown':
-      'kid names exactly one usable key, and no other bears it; without kid there is exactly one (docs/tokens.md, 3)',
+      'kid names exactly one usable key, and no other bears it; without kid there is exactly one (docs/how-a-request-is-checked.md, the token, 3)',
     'no-usable-key':
-      'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (docs/tokens.md, 3)',
-    'signature-mismatch': 'one key is tried, not every one that could fit (docs/tokens.md, 3)',
+      'kid, use and key_ops of their types, canonical n and e, e of at least 3, no private member (docs/how-a-request-is-checked.md, the token, 3)',
+    'signature-mismatch':
+      'one key is tried, not every one that could fit (docs/how-a-request-is-checked.md, the token, 3)',
     'too-many-keys': 'at most 100 keys (docs/keys.md)',
     'algorithm-refused':
       'a key without alg verifies the first algorithm of the list that its type can, not every one (docs/keys.md)',

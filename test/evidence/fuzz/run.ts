@@ -48,7 +48,7 @@ const TURNS = [
   'yaml',
 ] as const;
 
-/** Cases under way at once; they share nothing that changes. */
+/** Cases that run at once; they share nothing that changes. */
 const AT_ONCE = 16;
 const MAX_FAILURES = 20;
 /** If a target has accepted nothing after so many inputs, the fuzzer is at fault. */

@@ -168,7 +168,7 @@ export const headerOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) as Members;
 
 /**
- * Which rule of docs/tokens.md refused an algorithm (the list, the name of RFC 9864, or the key), so that
+ * Which rule of docs/how-a-request-is-checked.md refused an algorithm (the list, the name of RFC 9864, or the key), so that
  * each is explained on its own in reasons.ts.
  */
 function refined(verdict: Verdict, token: string, { algorithms }: Deployment): Verdict {

@@ -113,7 +113,7 @@ async function tryOut(name: string, isNew: IsNewProof, stop: () => Promise<unkno
   for (const gate of gates) gate.close();
 }
 
-const [ofRedis = '', ofPostgres = ''] = samplesUnder('docs/dpop.md', 'A store of your own', 'ts');
+const [ofRedis = '', ofPostgres = ''] = samplesUnder('docs/dpop.md', 'Your own store', 'ts');
 const redis = await startOwnRedis();
 await tryOut('ioredis', await functionOf(ofRedis, /'redis:[^']+'/, redis.url), redis.stop);
 const postgres = await startPostgres();

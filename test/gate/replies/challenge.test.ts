@@ -208,7 +208,7 @@ test('describes every refusal in printable ASCII without quotes, which cannot br
   assert.equal(new Set(sentences).size, EVERY.length);
 });
 
-test('closes the connection only after refusals that leave the next bytes in doubt [docs/requests.md]', () => {
+test('closes the connection only after refusals that leave the next bytes in doubt [docs/how-a-request-is-checked.md]', () => {
   const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
   for (const reason of [
     'malformed-http',

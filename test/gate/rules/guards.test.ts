@@ -341,7 +341,7 @@ test('demands the values that a list had when the guard was made [H2]', () => {
   assert.equal(passes(guard, { roles: ['editor'] }), true);
 });
 
-test('admits nobody by a guard that returns a promise [H2]', () => {
+test('admits no caller by a guard that returns a promise [H2]', () => {
   const passes = async () => true;
   const guard = new MadeGuard('read', passes as never, scope('read').refused, undefined);
   const caller = callerWith({ scope: 'read' });

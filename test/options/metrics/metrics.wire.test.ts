@@ -283,7 +283,7 @@ test('shows whether a shared replay store is up, instead of its number of entrie
   assert.equal(all().has('gatehouse_replay_entries'), false);
 });
 
-test('shows how many requests are under way, and counts without a status a request whose client has left', async (t) => {
+test('shows how many requests are in flight, and counts without a status a request whose client has left', async (t) => {
   const calls = new EventEmitter();
   const route = get('/held', open, ({ signal }) => {
     const gone = once(signal, 'abort');

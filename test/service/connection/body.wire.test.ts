@@ -1,4 +1,4 @@
-/* Bodies that no route reads: answered at once, drained a little, never read (docs/requests.md, RFC 9112
+/* Bodies that no route reads: answered at once, drained a little, never read (docs/how-a-request-is-checked.md, RFC 9112
    §9.6). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';

@@ -187,7 +187,7 @@ test('discards up to a mebibyte after the last response, then stops reading', ()
   assert.deepEqual([socket.isPaused, requests], [true, []]);
 });
 
-test('writes the first closing response that it is given, after the responses under way, and no other', () => {
+test('writes the first closing response that it is given, after the in-flight responses, and no other', () => {
   const { socket, connection, ask } = open();
   const first = ask();
   const second = ask();
@@ -210,7 +210,7 @@ test('writes nothing after a response that has ended the connection', () => {
 
 const AHEAD_BYTES = 64 * 1024;
 
-/** A connection that reads, with a response under way and, read behind its request, so many bytes. */
+/** A connection that reads, with a response in flight and, read behind its request, so many bytes. */
 function openReading(bytesAhead: number) {
   const opened = open();
   const { socket, ask } = opened;
@@ -220,11 +220,11 @@ function openReading(bytesAhead: number) {
   return { ...opened, first, second: ask() };
 }
 
-test('reads 64 KiB ahead of the oldest response [docs/operations.md]', () => {
+test('reads 64 KiB ahead of the oldest response [docs/logs-and-metrics.md]', () => {
   assert.equal(openReading(AHEAD_BYTES).socket.isPaused, false);
 });
 
-test('reads no more than 64 KiB ahead, until the oldest response is finished [docs/operations.md]', () => {
+test('reads no more than 64 KiB ahead, until the oldest response is finished [docs/logs-and-metrics.md]', () => {
   const { socket, ask, first, second } = openReading(AHEAD_BYTES);
   socket.bytesRead += 1;
   ask();

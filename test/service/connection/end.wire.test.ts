@@ -1,5 +1,5 @@
-/* The end of the listener: no new connections, responses to requests under way, a deadline
-   (docs/operations.md). */
+/* The end of the listener: no new connections, responses to in-flight requests, a deadline
+   (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -160,7 +160,7 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     assert.deepEqual(listener.clock.pending, []);
   });
 
-  test('closes connections with no request under way after one second, not at once', async (t) => {
+  test('closes connections with no in-flight request after one second, not at once', async (t) => {
     const listener = await openListener(t);
     const idle = await openUsedWire(listener.port);
     const asking = await openUsedWire(listener.port);
@@ -185,7 +185,7 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('answers requests under way, and those that have partly arrived, after closing idle connections', async (t) => {
+  test('answers in-flight requests, and those that have partly arrived, after closing idle connections', async (t) => {
     const listener = await openListener(t);
     const busy = await openWire(listener.port);
     const half = await openWire(listener.port);
@@ -223,7 +223,7 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     });
     client.resume();
     while (length < text.length) await once(client, 'data');
-    // No request is under way on it.
+    // No request is in flight on it.
     clock.advance(1_000);
     assert.equal(await drained, 'drained');
   });

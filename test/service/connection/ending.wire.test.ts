@@ -1,5 +1,5 @@
 /* What is read from a connection while a response waits: nothing behind one that ends the connection,
-   otherwise a bounded amount (docs/operations.md). */
+   otherwise a bounded amount (docs/logs-and-metrics.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
@@ -175,7 +175,7 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     ['a check of the caller', '/guarded-json', 10_000, () => `Authorization: Bearer ${tokenWith()}\r\n`],
     ['a handler', '/held-json', 100_000, () => ''],
   ] as const) {
-    test(`at most one further body is read, and all requests are answered: ${what} [docs/operations.md]`, async (t) => {
+    test(`at most one further body is read, and all requests are answered: ${what} [docs/logs-and-metrics.md]`, async (t) => {
       const { wire, response, settled } = await openHolding(t);
       const bodies = jsonOf(path, length, token()).repeat(100);
       wire.send(bodies + LAST);

@@ -1,5 +1,5 @@
 /* What the listener checks of a request before its route: expectations, upgrades, sizes and times
-   (docs/requests.md, docs/operations.md). */
+   (docs/how-a-request-is-checked.md, docs/logs-and-metrics.md). */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
@@ -66,7 +66,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('does not time out a partly read request while reading is paused because responses are unread [docs/operations.md]', async (t) => {
+  test('does not time out a partly read request while reading is paused because responses are unread [docs/logs-and-metrics.md]', async (t) => {
     const { port, server } = await openListener(t);
     const connected = once(server, 'connection') as Promise<[Socket]>;
     const socket = connect(port, '127.0.0.1').pause();
@@ -87,7 +87,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     assert.equal(received.split('HTTP/1.1 200 ').length - 1, count);
   });
 
-  test('sends Vary: Origin even in response to malformed HTTP, once origins are set [docs/requests.md]', async (t) => {
+  test('sends Vary: Origin even in response to malformed HTTP, once origins are set [docs/how-a-request-is-checked.md]', async (t) => {
     const { port } = await openListener(t);
     const plain = await openListener(t, { environment: {} });
     for (const bytes of [GARBAGE, CONNECT, get(''), get(`${HOST}Expect: 200-ok\r\n`)]) {
@@ -237,7 +237,7 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
-  test('has the documented limits [docs/operations.md]', async (t) => {
+  test('has the documented limits [docs/logs-and-metrics.md]', async (t) => {
     const { server } = await openListener(t);
     const limits = {
       headersTimeout: 10_000,

@@ -262,7 +262,7 @@ describe('a connection with several requests', { timeout: 120_000 }, () => {
     assert.equal(statusesIn(await received).join(), `${'200,'.repeat(1_001)}400`);
   });
 
-  test('answers the request under way before it refuses garbage, even if an earlier request is already answered', async (t) => {
+  test('answers the in-flight request before it refuses garbage, even if an earlier request is already answered', async (t) => {
     const listener = await openListener(t);
     const wire = await openWire(listener.port);
     const responses: (() => void)[] = [];

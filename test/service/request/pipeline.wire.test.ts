@@ -168,7 +168,7 @@ test('gives every caller a response about itself when requests interleave [G10]'
   assert.equal((await Promise.all(asked)).length, 200);
 });
 
-test('logs each refusal with its status and reason, and no token [docs/operations.md]', async () => {
+test('logs each refusal with its status and reason, and no token [docs/logs-and-metrics.md]', async () => {
   const logged = service.logs.length;
   const token = tokenWith({ exp: 1 });
   await service.ask(`/later?access_token=${token}`, { token });
@@ -270,7 +270,7 @@ test('reports every problem of a table of routes at once, each with its route', 
   });
 });
 
-test('serves a route for /, under any query, and nothing else there [docs/requests.md]', async (t) => {
+test('serves a route for /, under any query, and nothing else there [docs/how-a-request-is-checked.md]', async (t) => {
   const app = await startRoutes({ routes: [get('/', open, ({ path }) => ({ path }))] });
   t.after(() => app.stop());
   for (const target of ['/', '/?', '/?x=/api']) {

@@ -1,4 +1,4 @@
-/* Bytes that never reach a route: malformed HTTP, invalid hosts and targets (docs/requests.md). */
+/* Bytes that never reach a route: malformed HTTP, invalid hosts and targets (docs/how-a-request-is-checked.md). */
 import { strict as assert } from 'node:assert';
 import { describe, test } from 'node:test';
 import { exchange, openWire } from '../../support/client.ts';

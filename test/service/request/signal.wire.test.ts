@@ -64,7 +64,7 @@ const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
 describe('the signal', { timeout: 30_000 }, () => {
-  test('of each request under way aborts when the client has gone before its response', async (t) => {
+  test('of each in-flight request aborts when the client has gone before its response', async (t) => {
     const { port, held } = await openRoutes(t);
     const wire = await openWire(port);
     wire.send(GET.repeat(3));
@@ -172,7 +172,7 @@ describe('the signal', { timeout: 30_000 }, () => {
 
   for (const [what, count] of [
     ['', 1],
-    [' of each request under way', 3],
+    [' of each in-flight request', 3],
   ] as const) {
     test(
       `${what} aborts when the client closes its side, and the response still arrives [RFC 9112 §9.6]`.trim(),

@@ -182,7 +182,7 @@ describe('a body that does not arrive completely', { timeout: 30_000 }, () => {
     );
   });
 
-  test('a request whose body does not arrive gets 408 after 15 seconds even if Node does not time it [docs/operations.md]', async (t) => {
+  test('a request whose body does not arrive gets 408 after 15 seconds even if Node does not time it [docs/logs-and-metrics.md]', async (t) => {
     const untimed = (server: Server) => void Object.assign(server, { headersTimeout: 0, requestTimeout: 0 });
     const { port, server } = await openRoutes(t, { prepare: untimed });
     const received = exchange(port, `${headOf('/any', THREE)}"x`);

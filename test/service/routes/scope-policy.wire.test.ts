@@ -1,5 +1,5 @@
 /* The scope policy of profile A, checked first for every well-formed path that it covers
-   (docs/requests.md). */
+   (docs/how-a-request-is-checked.md). */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startProvider, type Provider } from '../../idp/provider.ts';

@@ -1,4 +1,4 @@
-/* The log: its lines, its levels, and what must never be in one (docs/operations.md). */
+/* The log: its lines, its levels, and what must never be in one (docs/logs-and-metrics.md). */
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -202,7 +202,7 @@ describe('the log', () => {
     }
   });
 
-  test("shows no frame of an error whose stack has been written or read, since its text may be anybody's [docs/operations.md]", () => {
+  test('shows no frame of an error whose stack has been written or read, since its text may come from anywhere [docs/logs-and-metrics.md]', () => {
     const written = new RangeError('m');
     written.stack = 'RangeError: m\n    at a (/a.js:1:1)';
     const appended = new Error('m');
@@ -310,7 +310,7 @@ describe('the log', () => {
     assert.deepEqual(frames, [[], []]);
   });
 
-  test('shows as a frame only a source file or a Node module, with line and column [docs/operations.md]', () => {
+  test('shows as a frame only a source file or a Node module, with line and column [docs/logs-and-metrics.md]', () => {
     const first = (file: string) => [describeBug(thrownAt(file)).frames].flat()[0];
     for (const file of [
       'file:///a/b.mjs',
@@ -347,7 +347,7 @@ describe('the log', () => {
       ['at the end, like a file', 'one\n    at a (file:///eyJh.js:1:1)'],
       ['at the start', '\n    at a (file:///eyJh.js:1:1)'],
     ]) {
-      test(`shows no line of a message as a frame (${where}) when the message ${what} after the stack was read [docs/operations.md]`, () => {
+      test(`shows no line of a message as a frame (${where}) when the message ${what} after the stack was read [docs/logs-and-metrics.md]`, () => {
         const error = new Error(text);
         assert.match(error.stack ?? '', /eyJh/);
         assert.deepEqual(describeBug(change(error)).frames, []);
@@ -370,7 +370,7 @@ describe('the log', () => {
     }
   });
 
-  test('shows no frame from text that replaced the stack [docs/operations.md]', () => {
+  test('shows no frame from text that replaced the stack [docs/logs-and-metrics.md]', () => {
     const text = 'one\n    at eyJh.eyJz.c2ln:1:1';
     for (const stack of [text, `${text}\n`, `${text}\n    at a (/eyJh.eyJz.c2ln:1:1)`, [text], { text }]) {
       const assigned = Object.assign(new Error('m'), { stack });
@@ -546,7 +546,7 @@ test('puts no token, signature or key into a log line or a reply', async (t) => 
   assert.deepEqual(leaked(secrets, [...seen, ...logged.map((line) => JSON.stringify(line))].join('\n')), []);
 });
 
-test('names the key of a refused token once a key was found, and nothing that only the token says [docs/operations.md]', async (t) => {
+test('names the key of a refused token once a key was found, and nothing that only the token says [docs/logs-and-metrics.md]', async (t) => {
   const provider = await startProvider();
   t.after(() => provider.stop());
   const kid = 'key\n1';

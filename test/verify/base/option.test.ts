@@ -290,7 +290,7 @@ for (const [what, make, problem] of [
   ['cors', () => cors({ origins: ['https://a.test'], max: 1 } as never), 'cors: max: is no option; '],
   ...(
     [
-      [{}, 'source: is missing; say where certificates come from'],
+      [{}, 'source: is missing; set where certificates come from'],
       [{ source: 'TLS' }, 'source: must be one of tls, rfc9440, pem, base64, xfcc'],
       [{ source: 'tls', field: 'X-Cert' }, 'field: has no use with tls, which reads no field; remove it'],
       [{ source: 'tls', proxies: ['::1'] }, 'proxies: has no use with tls, which reads no field; remove it'],

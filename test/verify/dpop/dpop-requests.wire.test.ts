@@ -90,7 +90,7 @@ test('answers 503 with Retry-After when the replay store is full, and forgets no
   assert.equal(await outcomeOf({ proof: first }, small), '401 proof-replayed');
 });
 
-test('uses one proof for one request under the scope policy [docs/requests.md]', async () => {
+test('uses one proof for one request under the scope policy [docs/how-a-request-is-checked.md]', async () => {
   const own = await startDpop({ SCOPE_POLICY: 'true' });
   for (const [path, status] of [
     ['/api/admin', 200],
@@ -233,7 +233,7 @@ test('refuses a proof whose htu is not letter for letter the URI of the request,
   }
 });
 
-test('refuses a request whose Host or forwarded origin is invalid [docs/requests.md, docs/dpop.md, E4]', async () => {
+test('refuses a request whose Host or forwarded origin is invalid [docs/how-a-request-is-checked.md, docs/dpop.md, E4]', async () => {
   for (const host of IMPOSSIBLE_HOSTS.filter((spelling) => !/^$|,/.test(spelling))) {
     assert.equal(await outcomeOf({ headers: { Host: host } }), '400 host-refused');
     assert.equal(
@@ -248,7 +248,7 @@ test('refuses a request whose Host or forwarded origin is invalid [docs/requests
   );
 });
 
-test('refuses a target that is not a path, or a path that begins with another host, whatever the proof says [docs/requests.md, E5]', async () => {
+test('refuses a target that is not a path, or a path that begins with another host, whatever the proof says [docs/how-a-request-is-checked.md, E5]', async () => {
   for (const [target, status] of [
     ['http://evil.test/api/private', 400],
     ['//evil.test/api/private', 404],
@@ -389,7 +389,7 @@ test("imports a proof's key on its first two uses, then keeps it cached until ma
   syncBuiltinESMExports();
 });
 
-test('shows nothing of a proof in responses or logs [docs/operations.md]', async () => {
+test('shows nothing of a proof in responses or logs [docs/logs-and-metrics.md]', async () => {
   const own = await startDpop();
   const proofs = [
     proofFor(own),

@@ -126,7 +126,7 @@ for (const [mode, allowed, exposed] of [
   ['ALLOWED', 'Authorization, Content-Type, DPoP', 'WWW-Authenticate, DPoP-Nonce'],
   ['REQUIRED', 'Authorization, Content-Type, DPoP', 'WWW-Authenticate, DPoP-Nonce'],
 ] as const) {
-  test(`allows and exposes the fields of mode ${mode} to other origins [docs/requests.md]`, async () => {
+  test(`allows and exposes the fields of mode ${mode} to other origins [docs/how-a-request-is-checked.md]`, async () => {
     const service = await startDpop({
       IDP_DPOP_MODE: mode,
       CORS_ALLOWED_ORIGINS: ORIGIN,

@@ -1,4 +1,4 @@
-/* The form of a token (docs/tokens.md, 1): every token has one spelling and one reading. */
+/* The form of a token (docs/how-a-request-is-checked.md, the token, 1): every token has one spelling and one reading. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { mediaType, parseCompact } from '../../../src/verify/jws/compact.ts';

@@ -1,4 +1,4 @@
-/* The signature (docs/tokens.md, 4). */
+/* The signature (docs/how-a-request-is-checked.md, the token, 4). */
 import assert from 'node:assert/strict';
 import { createHash, privateEncrypt, sign } from 'node:crypto';
 import { test } from 'node:test';

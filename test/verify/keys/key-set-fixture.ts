@@ -82,7 +82,7 @@ export class KeySetFixture {
     return this.#fetches;
   }
 
-  /** Answers the fetch under way, or a new one, with these keys. Resolves when that has taken effect. */
+  /** Answers the running fetch, or a new one, with these keys. Resolves when that has taken effect. */
   response(...keys: unknown[]): Promise<void> {
     return this.responseDocument({ keys });
   }
@@ -92,7 +92,7 @@ export class KeySetFixture {
     return this.#settle(({ resolve }) => resolve(structuredClone(document) as JsonObject));
   }
 
-  /** Lets the fetch under way, or a new one, fail. */
+  /** Lets the running fetch, or a new one, fail. */
   fail(reason: FetchError['reason'] = 'timeout', code?: string): Promise<void> {
     return this.failWith(new FetchError(reason, code));
   }
@@ -104,7 +104,7 @@ export class KeySetFixture {
   async #settle(response: Response): Promise<void> {
     const settled = this.keys.refresh();
     const call = this.#calls.shift();
-    if (call === undefined) throw new Error('no fetch is under way');
+    if (call === undefined) throw new Error('no fetch is running');
     this.#lastAnswer = response;
     response(call);
     await settled;

@@ -184,7 +184,7 @@ for (const [where, fault, reason] of OUTAGES) {
 }
 
 test(
-  'answers a request for an unknown key by the end of the fetch under way, and begins no second one, when the provider hangs',
+  'answers a request for an unknown key by the end of the running fetch, and begins no second one, when the provider hangs',
   BOUNDED,
   async (context) => {
     const service = await start(context);

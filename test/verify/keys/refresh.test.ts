@@ -18,7 +18,7 @@ test('lets requests without kid wait until the first keys arrive', async () => {
   assert.equal(await request, 'found');
 });
 
-test('never has two fetches under way when refresh is called again [F10]', async () => {
+test('never has two fetches in flight when refresh is called again [F10]', async () => {
   const fixture = new KeySetFixture();
   const first = fixture.keys.refresh();
   assert.equal(fixture.keys.refresh(), first);
@@ -48,7 +48,7 @@ for (const [name, age, fetches] of REFRESH) {
   }
 }
 
-test('does not refresh old keys while nobody uses them', async () => {
+test('does not refresh old keys while no request uses them', async () => {
   const fixture = await aged(59 * MINUTE);
   assert.deepEqual([fixture.fetches, fixture.clock.pending], [1, []]);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { atOnce } from '../../support/clock.ts';
 import { aged, HOUR, jwk, KeySetFixture, MINUTE, SECOND } from './key-set-fixture.ts';
 
-/** Fails the fetch under way, or a new one, this many times. */
+/** Fails the running fetch, or a new one, this many times. */
 async function failTimes(fixture: KeySetFixture, times: number): Promise<void> {
   for (let failure = 0; failure < times; failure += 1) await fixture.fail();
 }
@@ -177,7 +177,7 @@ test('has one retry pending however often fetches fail, and none once one has su
   assert.deepEqual(fixture.clock.pending, []);
 });
 
-test('joins the fetch under way when the retry comes due during it', async () => {
+test('joins the running fetch when the retry comes due during it', async () => {
   const fixture = await aged();
   await fixture.fail();
   assert.equal(fixture.outcome('unknown'), 'waits');

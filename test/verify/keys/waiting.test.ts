@@ -23,7 +23,7 @@ const UNDER_WAY: [condition: string, begin: (fixture: KeySetFixture) => void][] 
 ];
 
 for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
-  test(`accepts a new key at first sight while ${condition}, begun before the rotation, is under way`, async () => {
+  test(`accepts a new key at first sight while ${condition}, begun before the rotation, is running`, async () => {
     const fixture = await aged();
     if (index === 0) await fixture.fail();
     else fixture.clock.advance(10 * MINUTE);
@@ -37,7 +37,7 @@ for (const [index, [condition, begin]] of UNDER_WAY.entries()) {
   });
 }
 
-test('accepts a new key at first sight while the first fetch of all, begun before the rotation, is under way', async () => {
+test('accepts a new key at first sight while the first fetch of all, begun before the rotation, is running', async () => {
   const fixture = new KeySetFixture();
   const request = fixture.request('b');
   await fixture.response(jwk('a'));
@@ -45,7 +45,7 @@ test('accepts a new key at first sight while the first fetch of all, begun befor
   assert.deepEqual([await request, fixture.fetches], ['found', 2]);
 });
 
-test('accepts a new key at first sight while a fetch for lack of keys, begun before the rotation, is under way', async () => {
+test('accepts a new key at first sight while a fetch for lack of keys, begun before the rotation, is running', async () => {
   const fixture = new KeySetFixture();
   await fixture.fail();
   // After the fourth error, the next retry is over five seconds away.

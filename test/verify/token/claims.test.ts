@@ -1,4 +1,4 @@
-/* The registered claims (docs/tokens.md, 5): every accepted form, every refused form, and every boundary to
+/* The registered claims (docs/how-a-request-is-checked.md, the token, 5): every accepted form, every refused form, and every boundary to
    the millisecond. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

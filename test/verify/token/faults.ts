@@ -1,4 +1,4 @@
-/* One fault for each way in which a token is refused, in the order of docs/tokens.md, for tests of one fault
+/* One fault for each way in which a token is refused, in the order of docs/how-a-request-is-checked.md, for tests of one fault
    and of pairs. */
 import { sign, type KeyObject } from 'node:crypto';
 import type { REFUSALS } from '../../../src/verify/base/refusal.ts';

@@ -1,4 +1,4 @@
-/* What the header may say (docs/tokens.md, 2): the verifier fixes the algorithm, refuses extensions, and
+/* What the header may say (docs/how-a-request-is-checked.md, the token, 2): the verifier fixes the algorithm, refuses extensions, and
    reads no keys from it. */
 import assert from 'node:assert/strict';
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';

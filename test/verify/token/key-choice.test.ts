@@ -1,4 +1,4 @@
-/* Which key verifies a token (docs/tokens.md, 3): the one that its kid names, or the only one. Unusable keys
+/* Which key verifies a token (docs/how-a-request-is-checked.md, the token, 3): the one that its kid names, or the only one. Unusable keys
    do not count. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
@@ -20,12 +20,12 @@ const own = signingKey.publicJwk;
 const foreign = foreignKey.publicJwk;
 const withoutKid = issue({}, { kid: undefined });
 
-test('accepts a token without kid when the set has one usable key, named or not [docs/tokens.md]', async () => {
+test('accepts a token without kid when the set has one usable key, named or not [docs/how-a-request-is-checked.md]', async () => {
   assert.equal(await verdict(withoutKid), 'accepted');
   assert.equal(await verdict(withoutKid, { jwks: [published({ kid: undefined })] }), 'accepted');
 });
 
-test('refuses a token without kid when the set has two usable keys [docs/tokens.md, A8]', async () => {
+test('refuses a token without kid when the set has two usable keys [docs/how-a-request-is-checked.md, A8]', async () => {
   assert.equal(await verdict(withoutKid, { jwks: [own, foreign] }), 'key-unknown');
   assert.equal(await verdict(withoutKid, { jwks: [foreign, own] }), 'key-unknown');
 });
@@ -50,7 +50,7 @@ test('tries no other key than the one that kid names [RFC 7515 §4.1.4]', async 
   );
 });
 
-test('refuses a token whose kid two usable keys share, whichever signed it [docs/tokens.md, A8]', async () => {
+test('refuses a token whose kid two usable keys share, whichever signed it [docs/how-a-request-is-checked.md, A8]', async () => {
   const twins = [own, published({ kid: signingKey.kid }, foreign)];
   for (const jwks of [twins, twins.toReversed(), [...twins, published({ kid: 'third' }, foreign)]]) {
     assert.equal(await verdict(GOOD, { jwks }), 'key-unknown');
@@ -58,7 +58,7 @@ test('refuses a token whose kid two usable keys share, whichever signed it [docs
   }
 });
 
-test('accepts a token whose kid is shared by an unusable key [docs/tokens.md]', async () => {
+test('accepts a token whose kid is shared by an unusable key [docs/how-a-request-is-checked.md]', async () => {
   assert.equal(
     await verdict(GOOD, { jwks: [published({ kid: signingKey.kid, use: 'enc' }, foreign), own] }),
     'accepted',
@@ -151,7 +151,7 @@ const unusable: Readonly<Record<string, unknown>> = {
 };
 
 for (const [what, key] of Object.entries(unusable)) {
-  test(`skips ${what} and keeps the usable key [docs/tokens.md, A6]`, async () => {
+  test(`skips ${what} and keeps the usable key [docs/how-a-request-is-checked.md, A6]`, async () => {
     const jwks = [key, published({ kid: 'usable' }, foreign)];
     assert.equal(await verdict(issue({}, { kid: 'usable' }, foreignKey.privateKey), { jwks }), 'accepted');
     assert.equal(

@@ -1,4 +1,4 @@
-/* Which kinds of token are access tokens (docs/tokens.md, 6), and what operators may also demand (7). */
+/* Which kinds of token are access tokens (docs/how-a-request-is-checked.md, the token, 6), and what operators may also demand (7). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CLAIMS, HEADER, issue, issueClaim, issueRaw, NOW, verdict, type Members } from './issuer.ts';
@@ -26,7 +26,7 @@ for (const typ of [
   'AT+JWT',
   null,
 ]) {
-  test(`accepts a token whose payload typ is ${typ} [docs/tokens.md]`, async () => {
+  test(`accepts a token whose payload typ is ${typ} [docs/how-a-request-is-checked.md]`, async () => {
     assert.equal(await verdict(issue({ typ })), 'accepted');
   });
 }
@@ -68,7 +68,7 @@ for (const events of [{ 'http://schemas.openid.net/event/backchannel-logout': {}
   });
 }
 
-test('accepts a token whose events are null [docs/tokens.md]', async () => {
+test('accepts a token whose events are null [docs/how-a-request-is-checked.md]', async () => {
   assert.equal(await verdict(issue({ events: null })), 'accepted');
 });
 
@@ -105,12 +105,12 @@ for (const member of ['nonce', 'at_hash', 'c_hash', 's_hash']) {
   });
 
   for (const [what, [claims, header]] of Object.entries(excuses)) {
-    test(`accepts a token that has ${member} if ${what} says that it is an access token [docs/tokens.md]`, async () => {
+    test(`accepts a token that has ${member} if ${what} says that it is an access token [docs/how-a-request-is-checked.md]`, async () => {
       assert.equal(await verdict(issue({ [member]: 'x', ...claims }, header)), 'accepted');
     });
   }
   for (const [what, [claims, header]] of Object.entries(noExcuses)) {
-    test(`refuses a token that has ${member} together with ${what} [docs/tokens.md]`, async () => {
+    test(`refuses a token that has ${member} together with ${what} [docs/how-a-request-is-checked.md]`, async () => {
       assert.equal(await verdict(issue({ [member]: 'x', ...claims }, header)), 'id-token');
     });
   }
@@ -163,13 +163,13 @@ test('refuses a client_id or jti that is not a string when the RFC 9068 profile 
   }
 });
 
-test('accepts a token of typ at+jwt without the claims of the RFC 9068 profile when any type is allowed [docs/tokens.md]', async () => {
+test('accepts a token of typ at+jwt without the claims of the RFC 9068 profile when any type is allowed [docs/how-a-request-is-checked.md]', async () => {
   assert.equal(await verdict(issue({}, { typ: 'at+jwt' })), 'accepted');
 });
 
 const required = (...requiredClaims: string[]) => ({ rules: { requiredClaims } });
 
-test('accepts any value but null of a required claim, and refuses a token without the claim [docs/tokens.md]', async () => {
+test('accepts any value but null of a required claim, and refuses a token without the claim [docs/how-a-request-is-checked.md]', async () => {
   for (const text of ['"x"', '""', '0', 'false', '[]', '{}']) {
     assert.equal(await verdict(issueClaim('scp', text), required('scp')), 'accepted', text);
   }
@@ -179,7 +179,7 @@ test('accepts any value but null of a required claim, and refuses a token withou
   assert.equal(await verdict(issue({}, { scp: 'x' }), required('scp')), 'claim-required', 'in the header');
 });
 
-test('refuses a token that lacks one of two required claims [docs/tokens.md]', async () => {
+test('refuses a token that lacks one of two required claims [docs/how-a-request-is-checked.md]', async () => {
   assert.equal(await verdict(issue({ scp: 'x', tid: 'x' }), required('scp', 'tid')), 'accepted');
   assert.equal(await verdict(issue({ scp: 'x' }), required('scp', 'tid')), 'claim-required');
   assert.equal(await verdict(issue({ tid: 'x' }), required('scp', 'tid')), 'claim-required');

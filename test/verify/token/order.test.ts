@@ -1,4 +1,4 @@
-/* The order of the checks: of two faults, the earlier one of docs/tokens.md is reported, cached or not. */
+/* The order of the checks: of two faults, the earlier one of docs/how-a-request-is-checked.md is reported, cached or not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draft, FAULTS, seal, type Fault } from './faults.ts';
@@ -12,7 +12,7 @@ test('accepts the token without any fault', async () => {
 });
 
 for (const [index, [earlier, first]] of faults.entries()) {
-  test(`reports ${earlier} before every later fault [docs/tokens.md]`, async () => {
+  test(`reports ${earlier} before every later fault [docs/how-a-request-is-checked.md]`, async () => {
     for (const [later, second] of [[earlier, first] as const, ...faults.slice(index + 1)]) {
       if (later !== earlier && first.place === second.place) continue;
       const both = draft();

@@ -161,14 +161,14 @@ for (const cacheEntries of CAPACITIES) {
     }
   });
 
-  test(`reports the missing key of a cached token before its expiry, with a cache of ${cacheEntries} tokens [docs/tokens.md]`, async () => {
+  test(`reports the missing key of a cached token before its expiry, with a cache of ${cacheEntries} tokens [docs/how-a-request-is-checked.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, GOOD), 'accepted');
     await publish(foreignKey.publicJwk);
     assert.equal(await verdictOf(verify, GOOD, at + 60_000), 'key-unknown');
   });
 
-  test(`refuses a cached token without kid once there is a second key, with a cache of ${cacheEntries} tokens [docs/tokens.md]`, async () => {
+  test(`refuses a cached token without kid once there is a second key, with a cache of ${cacheEntries} tokens [docs/how-a-request-is-checked.md]`, async () => {
     const { verify, publish } = await stand(cacheEntries);
     assert.equal(await verdictOf(verify, longWithoutKid), 'accepted');
     await publish(signingKey.publicJwk, foreignKey.publicJwk);
@@ -200,7 +200,7 @@ test('keeps a token cached when its key is fetched again', async () => {
   assert.ok(same(verify, long, before));
 });
 
-test('looks up no key for a token that is refused without one [docs/tokens.md]', async () => {
+test('looks up no key for a token that is refused without one [docs/how-a-request-is-checked.md]', async () => {
   let fetches = 0;
 
   const never = () =>

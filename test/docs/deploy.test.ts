@@ -1,4 +1,5 @@
-/* The manifests and the unit of docs/operations.md load, and fit the service. */
+/* The manifests and the unit that docs/deploy.md links to load, and fit the service. So do the parts of
+   docs/proxies.md and docs/logs-and-metrics.md for Kubernetes. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,20 +11,21 @@ import { load } from '../settings/every-setting.ts';
 import { withReason } from '../support/skipped.ts';
 import { read, samplesUnder, sampleUnder } from './pages.ts';
 
-const PAGE = 'docs/operations.md';
+const PAGE = 'docs/deploy.md';
+const REPORTS = 'docs/logs-and-metrics.md';
 
-const manifests = sampleUnder(PAGE, 'Kubernetes', 'yaml');
-const monitor = sampleUnder(PAGE, 'Metrics in Kubernetes', 'yaml');
+const manifests = read('docs/kubernetes.yaml');
+const monitor = sampleUnder(REPORTS, 'Metrics in Kubernetes', 'yaml');
 /** The samples before it are parts of manifests. */
-const middleware = samplesUnder(PAGE, 'Forward-auth in Kubernetes', 'yaml').at(-1) ?? '';
-const unit = sampleUnder(PAGE, 'systemd', 'ini');
+const middleware = samplesUnder('docs/proxies.md', 'Kubernetes', 'yaml').at(-1) ?? '';
+const unit = read('docs/gatehouse.service');
 
 const missing = (program: string) =>
   spawnSync(program, ['--help']).error === undefined ? undefined : `${program} is not installed`;
 
 /** Runs a program on files in a folder of its own; it must succeed. Returns its output. */
 function run(program: string, words: readonly string[], files: Readonly<Record<string, string>>): string {
-  const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-operations-'));
+  const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-deploy-'));
   try {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text);
     const { status, stdout, stderr } = spawnSync(program, words, { cwd, encoding: 'utf8' });
@@ -55,7 +57,7 @@ function environmentOfManifests(): Record<string, string> {
 const numberAfter = (text: string, word: string) =>
   Number(new RegExp(`${word}\\D{0,3}(\\d+)`).exec(text)?.[1] ?? assert.fail(word));
 
-test('the settings in the manifests of docs/operations.md load without a problem or a warning', () => {
+test('the settings of docs/kubernetes.yaml load without a problem or a warning', () => {
   const { settings, warnings } = load({ environment: environmentOfManifests() });
   assert.deepEqual(warnings, []);
   assert.match(settings.dpopReplayStore ?? '', /^rediss:/);
@@ -75,7 +77,7 @@ test('the settings in the manifests of docs/operations.md load without a problem
 const noKubectl = missing('kubectl');
 
 test(
-  withReason('the manifests of docs/operations.md are valid YAML for kubectl', noKubectl),
+  withReason('docs/kubernetes.yaml and the parts of other pages are valid YAML for kubectl', noKubectl),
   { skip: noKubectl !== undefined },
   () => {
     const files = {
@@ -95,7 +97,7 @@ test(
   },
 );
 
-test('the ServiceMonitor of docs/operations.md selects the Service and a port that it has', () => {
+test('the ServiceMonitor of docs/logs-and-metrics.md selects the Service and a port that it has', () => {
   const service = /kind: Service\n[^]*?---/.exec(manifests)?.[0] ?? '';
   const [, label = ''] = /matchLabels: (\{ [^}]+ \})/.exec(monitor) ?? [];
   assert.ok(service.includes(`labels: ${label}`), label);
@@ -103,7 +105,7 @@ test('the ServiceMonitor of docs/operations.md selects the Service and a port th
   assert.ok(service.includes(`name: ${port}, port: ${numberAfter(manifests, 'METRICS_PORT')}`), port);
 });
 
-test('the NetworkPolicy of docs/operations.md lets the provider be reached by IPv4 and IPv6, and DNS by UDP and TCP', () => {
+test('the NetworkPolicy of docs/kubernetes.yaml lets the provider be reached by IPv4 and IPv6, and DNS by UDP and TCP', () => {
   const egress = manifests.slice(manifests.indexOf('  egress:'));
   for (const block of [
     'cidr: 0.0.0.0/0',
@@ -122,10 +124,13 @@ test('the NetworkPolicy of docs/operations.md lets the provider be reached by IP
 const noPromtool = missing('promtool');
 
 test(
-  withReason('Prometheus accepts the scrape configuration of docs/operations.md with the alerts', noPromtool),
+  withReason(
+    'Prometheus accepts the scrape configuration of docs/logs-and-metrics.md with the alerts',
+    noPromtool,
+  ),
   { skip: noPromtool !== undefined },
   () => {
-    const config = filled(sampleUnder(PAGE, 'Scraping', 'yaml'));
+    const config = filled(sampleUnder(REPORTS, 'Scraping', 'yaml'));
     run('promtool', ['check', 'config', 'prometheus.yml'], {
       'prometheus.yml': config,
       'rules.yml': read('docs/rules.yml'),
@@ -134,7 +139,7 @@ test(
   },
 );
 
-test('the manifests and the unit of docs/operations.md give the service time to drain', () => {
+test('docs/kubernetes.yaml and docs/gatehouse.service give the service time to drain', () => {
   const { SHUTDOWN_DELAY_SECONDS = '' } = environmentOfManifests();
   for (const seconds of [
     numberAfter(manifests, 'terminationGracePeriodSeconds'),
@@ -144,7 +149,7 @@ test('the manifests and the unit of docs/operations.md give the service time to 
   }
 });
 
-test('the manifests of docs/operations.md run the image as its own user', () => {
+test('docs/kubernetes.yaml runs the image as its own user', () => {
   const user = /^USER (\d+):(\d+)$/m.exec(read('Dockerfile')) ?? [];
   assert.deepEqual(
     [numberAfter(manifests, 'runAsUser'), numberAfter(manifests, 'runAsGroup')],
@@ -157,7 +162,7 @@ for (const [language, file] of [
   ['nginx', 'nginx.conf'],
   ['haproxy', 'haproxy.cfg'],
 ] as const) {
-  test(`docs/operations.md quotes ${file}`, () => {
+  test(`docs/deploy.md quotes ${file}`, () => {
     const has = new Set(
       read(`test/example/${file}`)
         .split('\n')
@@ -174,7 +179,7 @@ for (const [language, file] of [
   });
 }
 
-test('the unit of docs/operations.md does not restart after a configuration problem', () => {
+test('docs/gatehouse.service does not restart after a configuration problem', () => {
   assert.match(unit, /^ExecStart=\/usr\/bin\/node .*\/dist\/server\.js$/m);
   assert.match(unit, /^RestartPreventExitStatus=1$/m);
 });
