@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_070,
-  createGate: 27_900,
+  verify: 17_420,
+  createGate: 28_070,
   createService: 41_670,
-  runService: 52_600,
-  server: 53_840,
-  'all of src': 88_300,
+  runService: 53_460,
+  server: 54_680,
+  'all of src': 92_400,
 };
 
 const GROWTH = 1.02;

@@ -128,15 +128,12 @@ for (const page of PAGES.filter((name) => name.startsWith('docs/'))) {
   });
 }
 
-test('docs/README.md lists every page of docs, and README.md links to it', () => {
-  const index = 'docs/README.md';
-  const listed = linksIn(index).map((target) => posix.join('docs', target));
-  const pages = PAGES.filter((page) => page.startsWith('docs/') && page !== index);
+test('the README lists every page of docs', () => {
+  const listed = [...read('README.md').matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, name = '']) => name);
   assert.deepEqual(
-    pages.filter((page) => !listed.includes(page)),
+    PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page)),
     [],
   );
-  assert.ok(linksIn('README.md').includes(index));
 });
 
 test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {

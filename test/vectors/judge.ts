@@ -67,7 +67,7 @@ export async function judgeUnderKeySet(text: string, jwks: readonly JsonObject[]
     new TestClock(),
     () => {},
     undefined,
-    ALGORITHM_NAMES,
+    (published) => importSigningKey(published, ALGORITHM_NAMES),
   );
   await keys.refresh();
   const parts = partsOf(text);

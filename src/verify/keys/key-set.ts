@@ -12,15 +12,15 @@ import {
   type Log,
 } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
-import { factsOf, type Algorithm, type VerificationKey } from './jwk.ts';
+import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
 import { FetchError, keyNamed, importKeySet, type ImportedKeys, type NoKeyReason } from './jwks.ts';
 
-const REFRESH_AFTER_MILLIS = 10 * 60_000;
-const MAX_AGE_MILLIS = 60 * 60_000;
+export const REFRESH_AFTER_MILLIS = 10 * 60_000;
+export const MAX_AGE_MILLIS = 60 * 60_000;
 /** The pause between fetches caused by requests. */
-const REQUEST_PAUSE_MILLIS = 5_000;
-const MIN_BACKOFF_MILLIS = 1_000;
-const MAX_BACKOFF_MILLIS = 30_000;
+export const REQUEST_PAUSE_MILLIS = 5_000;
+export const MIN_BACKOFF_MILLIS = 1_000;
+export const MAX_BACKOFF_MILLIS = 30_000;
 const MAX_WAITING = 1_000;
 /** The first may have begun before the key was published. */
 const MAX_FETCHES_AWAITED = 2;
@@ -29,7 +29,7 @@ export type KeySet = ReturnType<typeof createKeySet>;
 
 /**
  * Creates the key set of one issuer. `fetch` resolves with the provider's document or rejects with
- * `FetchError`; any other error is a bug. Skips keys whose algorithm is not in `algorithms`.
+ * `FetchError`; any other error is a bug. `mayFetchForKid` is asked before an unknown `kid` causes a fetch.
  */
 export function createKeySet(
   issuerName: string,
@@ -37,7 +37,8 @@ export function createKeySet(
   clock: Clock,
   log: Log,
   count?: Count,
-  algorithms?: readonly Algorithm[],
+  importKey = importSigningKey,
+  mayFetchForKid = () => true,
 ) {
   const issuer = printable(issuerName);
   let held: readonly VerificationKey[] = [];
@@ -131,6 +132,7 @@ export function createKeySet(
     const now = clock.monotonic();
     const lastMillis = isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis;
     if (now - lastMillis < REQUEST_PAUSE_MILLIS) return undefined;
+    if (isForUnknownKid && !mayFetchForKid()) return undefined;
 
     if (isForUnknownKid) lastUnknownKidFetchMillis = now;
     return refresh();
@@ -139,7 +141,7 @@ export function createKeySet(
   async function attempt() {
     const startedAtMillis = clock.monotonic();
     try {
-      const imported = importKeySet(await fetch(), algorithms);
+      const imported = importKeySet(await fetch(), importKey);
       logChanges(imported);
 
       cancelRetry();

@@ -3,7 +3,7 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
-import { ALGORITHM_NAMES, type Algorithm } from '../../../src/verify/keys/jwk.ts';
+import { ALGORITHM_NAMES, importSigningKey, type Algorithm } from '../../../src/verify/keys/jwk.ts';
 import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -69,7 +69,7 @@ async function openKeys(jwks: JSONWebKeySet, algorithms: readonly Algorithm[]): 
     new TestClock(NOW * 1000),
     () => {},
     undefined,
-    algorithms,
+    (published) => importSigningKey(published, algorithms),
   );
   await keys.refresh();
   await keys.find('unknown', 'RS256');

@@ -111,7 +111,7 @@ async function open(algorithms: readonly Algorithm[], jwks: readonly object[]) {
     clock,
     () => {},
     undefined,
-    algorithms,
+    (published) => importSigningKey(published, algorithms),
   );
   await keys.refresh();
   const verify = createTokenVerifier([{ ...RULES, algorithms, keys }], clock, 10);
@@ -454,7 +454,7 @@ test('the list of one issuer does not apply to the tokens of another [RFC 8725 Â
       clock,
       () => {},
       undefined,
-      [algorithm],
+      (published) => importSigningKey(published, [algorithm]),
     );
     await keys.refresh();
     return keys;
