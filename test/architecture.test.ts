@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_330,
-  createGate: 28_050,
-  createService: 42_010,
-  runService: 52_930,
-  server: 54_150,
-  'all of src': 88_300,
+  verify: 17_780,
+  createGate: 28_770,
+  createService: 42_760,
+  runService: 54_610,
+  server: 55_820,
+  'all of src': 93_560,
 };
 
 const GROWTH = 1.02;

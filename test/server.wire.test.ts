@@ -179,6 +179,9 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       ISSUER_OTHER_DOMAIN: 'other.test',
       ISSUER_OTHER_AUDIENCE: 'x',
       ISSUER_OTHER_CA_FILE: CLUSTER_AUTHORITY,
+      ISSUER_OTHER_ISSUER: 'https://other.test/{tenant}',
+      ISSUER_OTHER_JWKS_URI: 'https://other.test/{tenant}/keys',
+      ISSUER_OTHER_TENANTS: 'secret-1,secret-2,secret-3',
     };
     const service = await runProcess(t, { environment });
     const { time, ...line } = await service.logged('listening');
@@ -189,7 +192,8 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       address: '127.0.0.1',
       profile: 'A',
       application: 'gatehouse',
-      issuers: [environment.IDP_ISSUER, 'https://partner.test/', 'https://other.test/'],
+      issuers: [environment.IDP_ISSUER, 'https://partner.test/', 'https://other.test/{tenant}'],
+      tenants: { other: 3 },
       audiences: [DOWN.IDP_AUDIENCE, 'x', 'x'],
       dpopMode: 'ALLOWED',
       replayStore: 'process',

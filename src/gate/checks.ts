@@ -76,7 +76,8 @@ const refresh = ({ keys }: Issuer) => keys.refresh();
 const NO_LOG: Log = () => {};
 
 function surroundingsOf({ log, metrics }: GateValues, { clock }: Serving): Surroundings {
-  return { clock, log: log?.log ?? NO_LOG, count: Part.contentOf(metrics)?.count };
+  const { count } = Part.contentOf(metrics) ?? {};
+  return { clock, log: log?.log ?? NO_LOG, count, level: log?.level };
 }
 
 /** In this process, unless an option says where. */

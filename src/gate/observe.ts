@@ -117,7 +117,7 @@ export class Observer {
 
   #logRefusal(log: Log, record: RequestRecord, fields: Fields) {
     const { expect } = this.#options;
-    const { reason, route, bug, error } = record;
+    const { reason, route, bug, thrown } = record;
     if (reason === undefined) return;
 
     if (reason !== 'bug') {
@@ -125,7 +125,7 @@ export class Observer {
     }
 
     const method = route && printable(route.method);
-    log('request failed', { ...fields, method, ...bug }, error);
+    log('request failed', { ...fields, method, ...bug }, thrown?.error);
   }
 }
 

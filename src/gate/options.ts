@@ -20,6 +20,7 @@ import {
   CHECK_DEFAULTS,
   readIssuers,
   REQUIRED,
+  requireFit,
   VERIFY_RULES,
   type CheckValues,
   type IssuersByName,
@@ -255,6 +256,7 @@ export function readFitting<Values extends GateValues>(
   if (!isFit) throwProblem('metadata: url', WRONG_RESOURCE);
 
   const issuers = readIssuers(values, values.issuers);
+  requireFit(issuers, values);
   return { ...values, publicUrl, issuers, log: sinkOf(values), replayStore: storeOf(values) };
 }
 

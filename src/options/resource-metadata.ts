@@ -11,7 +11,7 @@ import {
   type RulesOf,
 } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
-import { httpsUrl, publicUrl } from '../verify/options.ts';
+import { httpsUrl, publicUrl, type IssuerValues } from '../verify/options.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
 import { onceForEach } from '../gate/replies/challenge.ts';
@@ -129,7 +129,7 @@ function documentOf(
 
   return {
     resource: url,
-    authorization_servers: Object.values(issuers).map(({ issuer }) => issuer),
+    authorization_servers: [...new Set(Object.values(issuers).map(serverOf))],
     scopes_supported: scopes,
     bearer_methods_supported: isRequired ? undefined : ['header'],
     resource_name: name,
@@ -139,6 +139,10 @@ function documentOf(
     dpop_bound_access_tokens_required: isRequired || undefined,
   };
 }
+
+/** No client could use a template. */
+const serverOf = ({ issuer, tenants }: IssuerValues) =>
+  Part.contentOf(tenants)?.authorizationServer ?? issuer;
 
 /**
  * RFC 8707 §2.2: a token for a resource has it as audience. The metadata names it to clients (RFC 9728 §2).

@@ -1,85 +1,12 @@
-// What a service runs with, for the log line `listening` and the report of `--check`. Promises: no secrets.
-import type { Kind, ListeningService } from '../service/create-service.ts';
+// The report of `--check`: what would run, or what failed. Promises: no secrets.
+import type { ListeningService } from '../service/create-service.ts';
 import type { ServiceOptions, ServiceValues } from '../service/options.ts';
 import { Index, parsePattern } from '../service/routes/pattern.ts';
 import type { Route, Routes } from '../service/routes/route.ts';
-import type { Loaded, Settings } from '../settings/load-settings.ts';
-import type { IssuerSettings } from '../settings/load.ts';
 import { namesFor } from '../settings/names.ts';
-import {
-  printable,
-  printableSetting,
-  type FetchErrorReason,
-  type Fields,
-  type LogEvent,
-} from '../verify/base/events.ts';
+import type { FetchErrorReason, Fields, LogEvent } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
-import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
-import { DEFAULT_ALGORITHMS } from '../verify/options.ts';
-
-/** What a process runs. */
-export interface Deployment {
-  readonly kind: Kind;
-  readonly routes: Routes;
-  readonly options: ServiceOptions;
-  readonly values: ServiceValues;
-  readonly loaded: Loaded;
-}
-
-export function summaryOf({ kind, values, loaded: { settings, files } }: Deployment) {
-  const issuers = Object.values(values.issuers);
-  const algorithms = issuers.flatMap((issuer) => issuer.algorithms);
-
-  return {
-    profile: printable(kind.name),
-    application: printableSetting(String(settings.applicationName)),
-    issuers: issuers.map(({ issuer }) => printableSetting(issuer)),
-    audiences: issuers.flatMap(({ audience }) => audience.map(printableSetting)),
-    algorithms: otherThan(DEFAULT_ALGORITHMS, algorithms),
-    dpopMode: printable(values.dpopMode),
-    dpopAlgorithms: otherThan(ALGORITHM_NAMES, values.dpopAlgorithms),
-    ...storesOf(values),
-    ...certificatesOf(values),
-    keyAccess: keyAccessOf(settings),
-    crossOrigin: values.cors !== undefined,
-    files: files.map(printableSetting),
-  };
-}
-
-function storesOf({ replayStore, revocations }: ServiceValues) {
-  const kind = Part.contentOf(revocations)?.kind;
-  return {
-    replayStore: printable(replayStore === undefined ? 'process' : 'shared'),
-    revocationStore: kind === undefined ? undefined : printable(kind),
-  };
-}
-
-function certificatesOf({ clientCertificates }: ServiceValues) {
-  const content = Part.contentOf(clientCertificates);
-  return {
-    clientCertificates: content && printableSetting(content.source),
-    certificateRequired: content?.isRequired,
-  };
-}
-
-/** Of the issuers that have it. */
-function keyAccessOf({ issuers }: Settings) {
-  const used = Object.entries(issuers).filter(([, issuer]) => kindsIn(issuer).length > 0);
-  if (used.length === 0) return undefined;
-
-  const kinds = used.map(([name, issuer]) => [name, kindsIn(issuer)] as const);
-  return Object.fromEntries(kinds);
-}
-
-function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
-  const token = jwksTokenFile === undefined ? [] : [printable('token')];
-  return caFile === undefined ? token : [...token, printable('authorities')];
-}
-
-function otherThan(usual: readonly string[], names: readonly string[]) {
-  const distinct = [...new Set(names)];
-  return distinct.join() === usual.join() ? undefined : distinct.map(printable);
-}
+import { summaryOf, type Deployment } from './summary.ts';
 
 /** The option of each part → the path that code would import it from. */
 const PATHS: Readonly<Record<string, string>> = {
@@ -92,6 +19,7 @@ const PATHS: Readonly<Record<string, string>> = {
   metrics: 'gatehouse-http/metrics',
   clientCertificates: 'gatehouse-http/certificates',
   keyAccess: 'gatehouse-http/key-access',
+  tenants: 'gatehouse-http/tenants',
 };
 
 function partsIn(owner: object) {
@@ -131,14 +59,15 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   unforeseen: 'this is a bug in gatehouse; the log shows where',
 };
 
-function sentenceFor({ event, fields: { issuer, reason, code } }: Event) {
+function sentenceFor({ event, fields: { issuer, tenant, reason, code } }: Event) {
   const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : 'IDP_DPOP_REPLAY_STORE';
   if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
   const detail = code ? `${reason} (${code})` : reason;
   const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
   const advice = ADVICE[reason as FetchErrorReason].replaceAll(/IDP_(?!PROXY)/g, env);
-  return `issuer ${issuer}, ${detail}; ${advice}`;
+  const whose = tenant === undefined ? issuer : `${issuer}, tenant ${tenant}`;
+  return `issuer ${whose}, ${detail}; ${advice}`;
 }
 
 /** What `--check` prints: what would run, or what failed. Resolves with whether all is well. */
@@ -169,8 +98,8 @@ async function firstOutcomes(
   // The connections to the stores do not keep the process alive.
   const awake = setInterval(() => {}, 1_000);
 
-  const fetched = issuers.map(async ({ keys }) => {
-    await keys.refresh();
+  const fetched = issuers.map(async ({ keys, refreshTenants = keys.refresh }) => {
+    await refreshTenants();
     // No second attempt.
     keys.close();
   });

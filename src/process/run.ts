@@ -29,7 +29,8 @@ import type { SettingsTable } from '../settings/table.ts';
 import { hookProblems, readHooks, type Hooks } from './hooks.ts';
 import { endOnSignal, start } from './life.ts';
 import { probe } from './probe.ts';
-import { check, summaryOf, type Deployment, type Event } from './report.ts';
+import { check, type Event } from './report.ts';
+import { summaryOf, type Deployment } from './summary.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or one of --check, --probe, --help and --version';
 
@@ -138,10 +139,10 @@ function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log
   return { service, deployment: { kind, routes, options, values, loaded } };
 }
 
-/** A log that keeps its events. */
+/** A log that keeps its events. At `debug`, those about keys name the tenant. */
 function recorderOf(events: Event[]): LogPart {
   const log: Log = (event, fields) => void events.push({ event, fields });
-  return Part.make('log', { log, level: 'info', isAccessLogged: false });
+  return Part.make('log', { log, level: 'debug', isAccessLogged: false });
 }
 
 /** Writes all problems, and ends the process. */

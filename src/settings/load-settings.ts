@@ -2,14 +2,22 @@
 // service.
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
-import { FIRST_ISSUER } from '../verify/options.ts';
+import { FIRST_ISSUER, SAME_ISSUER, type IssuerOptions } from '../verify/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
 import { ConfigurationError } from './configuration-error.ts';
-import { throwProblem } from './entry.ts';
+import { problemOf, throwProblem } from './entry.ts';
 import { importRules, readSettings, type IssuerSettings, type WithIssuers } from './load.ts';
 import { createParts, PART_SETTINGS, type Parts } from './parts.ts';
-import { findEntries, mayHaveFile, type Environment } from './sources.ts';
-import { importKeyAccess, RING_SETTINGS, type SettingsTable, type ValuesOf } from './table.ts';
+import { findSetting, namesFor } from './names.ts';
+import { findEntries, mayHaveFile, type Environment, type FoundEntries } from './sources.ts';
+import {
+  importKeyAccess,
+  importTenants,
+  ISSUER_SETTINGS,
+  RING_SETTINGS,
+  type SettingsTable,
+  type ValuesOf,
+} from './table.ts';
 
 export const SERVICE_SETTINGS = { ...RING_SETTINGS, ...PART_SETTINGS };
 
@@ -48,7 +56,20 @@ export async function loadFrom(
   const parsers = mayHaveFile(environment, directory) ? await importParsers() : NO_PARSERS;
   const found = findEntries(environment, directory, parsers);
   const settings = readSettings(table, found, await importRules(table, found));
+  await reportOverlaps(settings, found);
   return { settings, ...found };
+}
+
+/** Of an issuer with tenants and another: a token would not tell whose it is. */
+async function reportOverlaps({ issuers }: WithIssuers, found: FoundEntries) {
+  const areAlone = Object.values(issuers).every(({ tenantList }) => tenantList === undefined);
+  if (areAlone) return;
+
+  const { overlappingSettings } = await importTenants();
+  for (const name of overlappingSettings(issuers)) {
+    const entry = findSetting(found, namesFor(ISSUER_SETTINGS.issuer, name));
+    found.problems.push(problemOf(entry, SAME_ISSUER));
+  }
 }
 
 const importParsers = async () => ({
@@ -74,11 +95,21 @@ export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
 }
 
 async function issuerOf([name, settings]: readonly [string, IssuerSettings]) {
-  const { jwksTokenFile: tokenFile, caFile, ...issuer } = settings;
+  const { jwksTokenFile: tokenFile, caFile, ...others } = settings;
+  const issuer = await withTenants(others);
   if (tokenFile === undefined && caFile === undefined) return [name, issuer] as const;
 
   const { keyAccess } = await importKeyAccess();
   return [name, { ...issuer, keyAccess: keyAccess({ tokenFile, caFile }) }] as const;
+}
+
+async function withTenants(settings: IssuerSettings): Promise<IssuerOptions> {
+  const { tenantList: list, tenantClaim: claim, authorizationServer, ...options } = settings;
+  const { issuer, ...others } = options;
+  if (list === undefined || issuer === undefined) return options;
+
+  const { tenants } = await importTenants();
+  return { ...others, tenants: tenants({ issuer, list, claim, authorizationServer }) };
 }
 
 /** Names that may be misspelt settings. */

@@ -33,6 +33,9 @@ export interface WithIssuers {
 export interface IssuerSettings extends IssuerOptions {
   readonly jwksTokenFile?: string | undefined;
   readonly caFile?: string | undefined;
+  readonly tenantList?: readonly string[] | undefined;
+  readonly tenantClaim?: string | undefined;
+  readonly authorizationServer?: string | undefined;
 }
 
 const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
@@ -45,8 +48,8 @@ export async function importRules(table: SettingsTable, found: FoundEntries): Pr
   const { good } = issuerNamesIn(found);
   const ofIssuers = [FIRST_ISSUER, ...good].flatMap(rowsOf);
   for (const [key, setting] of [...ofIssuers, ...Object.entries(table)]) {
-    const isSet = findSetting(found, setting).value !== null;
-    const rule = isSet ? await setting.importRule?.() : undefined;
+    const { value } = findSetting(found, setting);
+    const rule = value === null ? undefined : await setting.importRule?.(value);
     if (rule !== undefined) rules[key] = rule;
   }
   return rules;
@@ -69,8 +72,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     usedIssuers.push(iss);
   }
 
-  function readTable(rows: SettingsTable, issuer = FIRST_ISSUER): object {
-    const values: Record<string, unknown> = {};
+  function readTable(rows: SettingsTable, issuer: string, values: Record<string, unknown> = {}) {
     for (const [key, row] of Object.entries(rows)) {
       const names = namesFor(row, issuer);
       const entry = findSetting(found, names);
@@ -105,7 +107,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   const names = [FIRST_ISSUER, ...readIssuerNames(found)];
   const tables = names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]);
   const issuers = Object.fromEntries(tables);
-  const values = readTable(table);
+  const values = readTable(table, FIRST_ISSUER, { issuers });
   reportUnknown(found, known);
   return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }

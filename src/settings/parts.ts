@@ -9,7 +9,7 @@ import { NO_TLS, SAME_PORT, type ServiceOptions } from '../service/options.ts';
 import { boolean as trueOrFalse, integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
 import { throwProblem } from './entry.ts';
 import { anyOrList, boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
-import { setting, type Earlier, type ValuesOf } from './table.ts';
+import { isTemplate, setting, type Earlier, type ValuesOf } from './table.ts';
 
 const importRedis = () => import('../options/redis/replay.ts');
 
@@ -82,7 +82,8 @@ export const PART_SETTINGS = {
   resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
     ...ofResource('url'),
     byDefault: noResourceUrl,
-    misfit: (url, { publicUrl = url }) => (isSameOrigin(url, String(publicUrl)) ? undefined : WRONG_RESOURCE),
+    misfit: (url, { publicUrl = url, issuers }) =>
+      isSameOrigin(url, String(publicUrl)) ? withoutServer(issuers) : WRONG_RESOURCE,
   }),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', listOrNone, ofCors('origins')),
   corsAllowCredentials: setting(
@@ -112,6 +113,18 @@ function noResourceUrl(earlier: Earlier) {
   return more.every((name) => name in earlier && earlier[name] === undefined)
     ? undefined
     : throwProblem('is required by the scopes, name and documentation of a resource; set it or remove those');
+}
+
+const NO_SERVER =
+  'needs the authorization server of each issuer with {tenant}; set IDP_AUTHORIZATION_SERVER, or ' +
+  'ISSUER_<NAME>_AUTHORIZATION_SERVER';
+
+/** An issuer lacks those settings that have a problem. */
+function withoutServer(issuers: unknown) {
+  const isLacking = Object.values<Earlier>(Object(issuers)).some((one) => {
+    return isTemplate(one.issuer) && 'authorizationServer' in one && one.authorizationServer === undefined;
+  });
+  return isLacking ? NO_SERVER : undefined;
 }
 
 const NO_SOURCE = 'has no effect without CLIENT_CERT_SOURCE; set that too, or remove this';

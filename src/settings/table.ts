@@ -3,7 +3,7 @@
 // profiles. Does not know where values come from.
 import type { Rule } from '../verify/base/option.ts';
 import { issuerAt, REQUIRED } from '../verify/options.ts';
-import { throwProblem } from './entry.ts';
+import { throwProblem, type RawValue } from './entry.ts';
 import { boolean, inLowerCase, integer, inUpperCase, list, text, type Reader } from './readers.ts';
 
 /** Empty where a setting has no such name. */
@@ -20,8 +20,8 @@ export interface Setting<Value> extends Names {
   readonly read: Reader<Value>;
   /** In place of that of the option. */
   readonly rule?: Rule;
-  /** The same for the option of a part, which is imported only if the setting is set. */
-  readonly importRule?: () => Promise<Rule>;
+  /** The same for what only a part knows, which is imported if the setting is set. */
+  readonly importRule?: (raw: RawValue) => Promise<Rule | undefined>;
   /** In place of that of the option. Throws `SettingProblem` if the setting is required. */
   readonly byDefault?: (earlier: Earlier) => Value | undefined;
   /** What is wrong with a good value beside earlier ones. */
@@ -45,14 +45,66 @@ export const setting = <Value>(
 
 export const importKeyAccess = () => import('../options/key-access.ts');
 
+export const importTenants = () => import('../options/tenants/tenants.ts');
+
+/** For a text with a brace, one of the rules of tenants. */
+const ofTemplate = (name: 'issuerOrTemplate' | 'addressOrTemplate') => ({
+  importRule: async (raw: RawValue) =>
+    /[{}]/.test(String(raw)) ? (await importTenants()).TEMPLATE_RULES[name] : undefined,
+});
+
+export const isTemplate = (url: unknown): boolean => String(url).includes('{tenant}');
+
+const NO_TEMPLATE = 'has no use without {tenant} in the issuer; write it there, or remove this';
+
+/** `earlier` lacks the issuer if it has a problem. */
+const withoutTemplate = (earlier: Earlier) =>
+  'issuer' in earlier && !isTemplate(earlier.issuer) ? NO_TEMPLATE : undefined;
+
+/** For what an issuer with tenants must have. */
+const requiredByTemplate = (problem: string) => (earlier: Earlier) =>
+  isTemplate(earlier.issuer) ? throwProblem(problem) : undefined;
+
+const NO_ADDRESS =
+  'is required by {tenant} in the issuer, since nothing discovers the keys; set the URL of the key set';
+
+const NO_TENANTS =
+  'is required by {tenant} in the issuer; list the tenants, or write * for every tenant of the provider';
+
+const NO_STRANGERS =
+  'must not be * beside {tenant} in the URL of the keys: strangers would cause fetches; list the tenants';
+
+const strangersFetch = (list: readonly string[], { jwksUri }: Earlier) =>
+  list.includes('*') && isTemplate(jwksUri) ? NO_STRANGERS : undefined;
+
 /** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {
   domain: setting('IDP_DOMAIN', 'idp.domain', text, { byDefault: () => throwProblem(REQUIRED.domain) }),
   audience: setting('IDP_AUDIENCE', 'idp.audience', list(1), {
     byDefault: () => throwProblem(REQUIRED.audience),
   }),
-  issuer: setting('IDP_ISSUER', 'idp.issuer', text, { byDefault: usualIssuer }),
-  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text),
+  issuer: setting('IDP_ISSUER', 'idp.issuer', text, {
+    ...ofTemplate('issuerOrTemplate'),
+    byDefault: usualIssuer,
+  }),
+  jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text, {
+    ...ofTemplate('addressOrTemplate'),
+    byDefault: requiredByTemplate(NO_ADDRESS),
+    misfit: (url, earlier) => (isTemplate(url) ? withoutTemplate(earlier) : undefined),
+  }),
+  tenantList: setting('IDP_TENANTS', 'idp.tenants', list(1), {
+    importRule: async () => (await importTenants()).TENANTS_RULES.list,
+    byDefault: requiredByTemplate(NO_TENANTS),
+    misfit: (tenants, earlier) => withoutTemplate(earlier) ?? strangersFetch(tenants, earlier),
+  }),
+  tenantClaim: setting('IDP_TENANT_CLAIM', 'idp.tenantClaim', text, {
+    importRule: async () => (await importTenants()).TENANTS_RULES.claim,
+    misfit: (_, earlier) => withoutTemplate(earlier),
+  }),
+  authorizationServer: setting('IDP_AUTHORIZATION_SERVER', 'idp.authorizationServer', text, {
+    importRule: async () => (await importTenants()).TENANTS_RULES.authorizationServer,
+    misfit: (_, earlier) => withoutTemplate(earlier),
+  }),
   claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text),
   scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text),
   tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', inLowerCase),

@@ -50,9 +50,9 @@ class CheckedCaller<Claims> {
     return caller.#issuer;
   }
 
-  static foundOf(caller: Caller): Found {
+  static foundOf(caller: Caller): Found & { readonly caller: Caller } {
     const { kid, issuerName } = verifiedOf(caller.#token).found;
-    return { kid, issuerName, freshNonce: caller.freshNonce };
+    return { kid, issuerName, freshNonce: caller.freshNonce, caller };
   }
 
   /** Of the token, as the provider wrote them. */
@@ -72,6 +72,11 @@ class CheckedCaller<Claims> {
   /** The `iss` claim. */
   get issuer() {
     return this.#issuer.issuer;
+  }
+
+  /** The tenant of the provider, if its options have tenants. */
+  get tenant() {
+    return this.#issuer.tenant;
   }
 
   /** The issuer's name in the options; the first is `idp`. */

@@ -1,35 +1,39 @@
 // The trusted issuers, each with its own keys (RFC 8725 §3.8).
-import type { Clock } from './base/clock.ts';
-import type { Count, Log } from './base/events.ts';
+import type { Surroundings } from './base/events.ts';
 import { Part } from './base/part.ts';
-import { createKeyFetcher, withDeadline } from './keys/fetch.ts';
-import { KeySet } from './keys/key-set.ts';
-import type { CheckValues, IssuersByName } from './options.ts';
+import { createKeyFetch, withDeadline } from './keys/fetch.ts';
+import { importSigningKey, type ImportKey } from './keys/jwk.ts';
+import { createKeySet } from './keys/key-set.ts';
+import type { CheckValues, FetchFrom, IssuersByName } from './options.ts';
 import type { Issuer } from './token/verify.ts';
 
 interface IssuersOptions extends CheckValues {
   readonly issuers: IssuersByName;
 }
 
-/** What parts of a deployment share. */
-export interface Surroundings {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly count: Count | undefined;
-}
+export type { Surroundings };
 
 export function createIssuers(
   { issuers, clockToleranceSeconds, connect, fetchKeys }: IssuersOptions,
-  { clock, log, count }: Surroundings,
+  surroundings: Surroundings,
 ): readonly Issuer[] {
+  const { clock, log, count } = surroundings;
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});
 
-  return Object.entries(issuers).map(([name, issuer]) => {
-    const fetch = fetchKeys
-      ? withDeadline(() => fetchKeys(issuer, name))
-      : createKeyFetcher(issuer, Part.contentOf(connect));
-    const keys = new KeySet(name, fetch, clock, log, count, issuer.algorithms);
-    return { ...issuer, name, clockToleranceSeconds, keys };
+  return Object.entries(issuers).map(([name, values]) => {
+    const { jwksUri, algorithms, tenants } = values;
+    const issuer = { ...values, name, clockToleranceSeconds };
+
+    const fetchFrom: FetchFrom = (address, tenant) =>
+      fetchKeys
+        ? () => fetchKeys(values, name, tenant)
+        : createKeyFetch({ ...values, jwksUri: address }, Part.contentOf(connect));
+
+    if (tenants !== undefined) return Part.contentOf(tenants).createIssuer(issuer, fetchFrom, surroundings);
+
+    const importKey: ImportKey = (published) => importSigningKey(published, algorithms);
+    const keys = createKeySet(name, withDeadline(fetchFrom(jwksUri)), clock, log, count, importKey);
+    return { ...issuer, keys };
   });
 }
 

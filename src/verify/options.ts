@@ -1,5 +1,6 @@
 // The options of issuers, and of the checks of tokens and proofs: each with its rule and its default.
 import { isPlain, type JsonObject } from './base/encoding.ts';
+import type { Surroundings } from './base/events.ts';
 import {
   boolean,
   functionOr,
@@ -18,9 +19,10 @@ import {
 import { Part } from './base/part.ts';
 import type { DpopMode } from './credentials.ts';
 import type { CreateReplayStore, IsNewProof } from './dpop/replay.ts';
-import type { Connect, KeyAccessPart } from './keys/fetch.ts';
+import type { Connect, FetchKeySet, KeyAccessPart } from './keys/fetch.ts';
 import { ALGORITHM_NAMES, type Algorithm } from './keys/jwk.ts';
 import { normalUri } from './request/uri.ts';
+import type { Issuer } from './token/verify.ts';
 
 /** Of one issuer, with all defaults. */
 export interface IssuerValues {
@@ -44,7 +46,32 @@ export interface IssuerValues {
   readonly requiredClaims: readonly string[];
   /** What its servers are shown and checked against, made by `keyAccess`. */
   readonly keyAccess: KeyAccessPart | undefined;
+  /** The tenants of the provider, made by `tenants`, in place of `issuer`. */
+  readonly tenants: TenantsPart | undefined;
 }
+
+/** Fetches the key set at this address, or that of a tenant which has its own. */
+export type FetchFrom = (address: string | undefined, tenant?: string) => FetchKeySet;
+
+/** An `iss` for each tenant of a provider. */
+export interface Tenants {
+  /** Holds `{tenant}`. */
+  readonly template: string;
+  /** `*` alone: every tenant of the provider. */
+  readonly list: readonly string[];
+  /** What resource metadata name in place of the template. */
+  readonly authorizationServer: string | undefined;
+  /** Throws a `TypeError` if the issuer with this name does not fit the others, or all `options`. */
+  readonly requireFit: (name: string, issuers: IssuersByName, options: object) => void;
+  readonly createIssuer: (
+    issuer: Omit<Issuer, 'keys'> & IssuerValues,
+    fetchFrom: FetchFrom,
+    surroundings: Surroundings,
+  ) => Issuer;
+}
+
+/** Made by `tenants`. */
+export type TenantsPart = Part<Tenants>;
 
 /** Options of each issuer. */
 export interface IssuerOptions extends Given<Omit<IssuerValues, 'audience'>> {
@@ -54,8 +81,8 @@ export interface IssuerOptions extends Given<Omit<IssuerValues, 'audience'>> {
   readonly audience: string | readonly string[];
 }
 
-/** Takes the place of the provider. */
-export type FetchKeys = (issuer: IssuerValues, name: string) => Promise<JsonObject>;
+/** Takes the place of the provider. `tenant` is one that has a key set of its own. */
+export type FetchKeys = (issuer: IssuerValues, name: string, tenant?: string) => Promise<JsonObject>;
 
 /** Made by `redisReplayStore`. */
 export type ReplayStorePart = Part<CreateReplayStore>;
@@ -145,8 +172,8 @@ export const httpsUrl: Rule = textMatching(
 
 /** An issuer has no query (OpenID Connect Discovery §2). */
 const issuerUrl = textMatching(
-  /^https:\/\/[^/?\s@#\\][^?\s@#\\]*$/i,
-  'must be a URL that begins with https://, without white space, "@", "#" or "?"',
+  /^https:\/\/[^/?\s@#\\{}][^?\s@#\\{}]*$/i,
+  'must be a URL that begins with https://, without white space, "@", "#", "?", "{" or "}"',
   URL.canParse,
 );
 
@@ -175,6 +202,7 @@ export const ISSUER_RULES: RulesOf<IssuerOptions> = {
   algorithms: algorithmNames,
   requiredClaims: listOf(textWithoutBlanks, 0),
   keyAccess: Part.rule('keyAccess', 'keyAccess({ tokenFile, caFile })'),
+  tenants: Part.rule('tenants', 'tenants({ issuer, list })'),
 };
 
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
@@ -244,11 +272,26 @@ export function readIssuers(first: IssuerOptions, others: object = {}): IssuersB
   return issuers;
 }
 
+const NO_TENANTS = 'must have no brace without the option tenants; write it as the provider shows it';
+
+/** Throws a `TypeError` for one that does not fit the others, or all `options`. */
+export function requireFit(issuers: IssuersByName, options: object) {
+  for (const [name, { tenants, jwksUri }] of Object.entries(issuers)) {
+    const hasBrace = /[{}]/.test(String(jwksUri));
+    if (tenants !== undefined) Part.contentOf(tenants).requireFit(name, issuers, options);
+    else if (hasBrace) throwProblem(`${ownerOf(name)}jwksUri`, NO_TENANTS);
+  }
+}
+
+/** What stands before an option of an issuer in problems. */
+export const ownerOf = (name: string): string => (name === FIRST_ISSUER ? '' : `issuers.${name}: `);
+
 /** Those of an issuer, among other options or alone. */
 export function issuerOf({
   domain,
   audience,
-  issuer = issuerAt(domain),
+  tenants,
+  issuer = Part.contentOf(tenants)?.template ?? issuerAt(domain),
   jwksUri,
   claimNamespace = '',
   scopeClaim = 'scope',
@@ -257,6 +300,6 @@ export function issuerOf({
   requiredClaims = [],
   keyAccess,
 }: IssuerOptions): IssuerValues {
-  const own = { domain, audience: Object.freeze([audience].flat()), issuer, jwksUri, keyAccess };
+  const own = { domain, audience: Object.freeze([audience].flat()), issuer, jwksUri, keyAccess, tenants };
   return Object.freeze({ ...own, claimNamespace, scopeClaim, tokenType, algorithms, requiredClaims });
 }

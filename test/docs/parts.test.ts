@@ -14,6 +14,7 @@ import { resourceMetadata } from '../../src/resource-metadata.ts';
 import { createRevocations } from '../../src/revocations.ts';
 import { SERVICE_RULES } from '../../src/service/options.ts';
 import { PART_SETTINGS } from '../../src/settings/parts.ts';
+import { tenants } from '../../src/tenants.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { CLUSTER_AUTHORITY } from '../options/key-access-fixture.ts';
 import { codeIn, read, tableUnder, under } from './pages.ts';
@@ -26,6 +27,7 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   clientCertificates: ['clientCertificates', () => clientCertificates({ source: 'rfc9440', proxies: 'any' })],
   revocations: ['createRevocations', () => createRevocations({ store: 'redis://127.0.0.1:1' })],
   keyAccess: ['keyAccess', () => keyAccess({ caFile: CLUSTER_AUTHORITY })],
+  tenants: ['tenants', () => tenants({ issuer: 'https://idp.test/{tenant}/', list: ['a'] })],
   metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
   cors: ['cors', () => cors({ origins: ['https://app.test'] })],
   metrics: ['createMetrics', () => createMetrics()],

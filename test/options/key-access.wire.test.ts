@@ -5,10 +5,9 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { keyAccess, type KeyAccessOptions } from '../../src/key-access.ts';
 import { Part } from '../../src/verify/base/part.ts';
-import { createKeyFetcher } from '../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProxy } from '../idp/proxy.ts';
-import { connectThrough, kidsOf } from '../verify/keys/fetch-fixture.ts';
+import { createKeyFetcher, connectThrough, kidsOf } from '../verify/keys/fetch-fixture.ts';
 import {
   CLUSTER_AUTHORITY,
   directoryFor,

@@ -10,7 +10,7 @@ import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
-import { CLUSTER_AUTHORITY, directoryFor } from '../options/key-access-fixture.ts';
+import { CLUSTER_AUTHORITY, directoryFor, startCluster } from '../options/key-access-fixture.ts';
 import { except, storeWith } from '../options/redis/revocations-fixture.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
@@ -119,6 +119,39 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.deepEqual(
       [required.clientCertificates, required.certificateRequired, required.certificateProxies],
       ['xfcc X-Mesh', true, 'any'],
+    );
+  });
+
+  test('reports the number of tenants, and names each whose keys fail [§23]', async (t) => {
+    const keys = await fetchKeys(sourceOf(provider));
+    const list = Array.from({ length: 25 }, (_, index) => `t${index}`);
+    const broken = ['t7', 't19'];
+    const documents = list.map((tenant) => [`/${tenant}/keys`, broken.includes(tenant) ? {} : keys] as const);
+    const server = await startCluster(t, () => Object.fromEntries(documents), undefined, 'provider');
+    const base = `https://localhost:${server.port}`;
+    const template = {
+      IDP_ISSUER: `${base}/{tenant}`,
+      IDP_JWKS_URI: `${base}/{tenant}/keys`,
+      IDP_TENANTS: list.filter((tenant) => !broken.includes(tenant)).join(),
+    };
+    const report = reportOf(await check(template));
+    assert.deepEqual([report.tenants, report.issuers], [{ idp: 23 }, [template.IDP_ISSUER]]);
+    assert.deepEqual(report.imports, ['gatehouse-http/log', 'gatehouse-http/tenants']);
+    assert.equal(server.asked.length, 23);
+    assert.equal(reportOf(await check()).tenants, undefined);
+
+    const shared = { ...template, IDP_TENANTS: '*', IDP_JWKS_URI: `${base}/t1/keys` };
+    assert.deepEqual(reportOf(await check(shared)).tenants, { idp: '*' });
+
+    const lines = problemsOf(await check({ ...template, IDP_TENANTS: list.join() }));
+    assert.deepEqual(
+      lines
+        .map(
+          (line) =>
+            /^signing keys could not be fetched: issuer idp, tenant (\w+), not-a-key-set; /.exec(line)?.[1],
+        )
+        .sort(),
+      ['t19', 't7'],
     );
   });
 

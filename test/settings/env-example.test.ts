@@ -67,7 +67,9 @@ const file = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 /** With files that exist. */
 const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '')
   .replace(/(?<=_TOKEN_FILE=).*/g, file('token-1.txt'))
-  .replace(/(?<=_CA_FILE=).*/g, file('../idp/tls/authority.pem'));
+  .replace(/(?<=_CA_FILE=).*/g, file('../idp/tls/authority.pem'))
+  .replace(/(?<=^IDP_ISSUER=).*/m, 'https://idp.test/{tenant}/')
+  .replace(/(?<=^ISSUER_PARTNER_ISSUER=).*/m, 'https://partner.test/{tenant}/');
 
 test('.env.example loads with every setting turned on', () => {
   const { settings } = load({ files: { '.env': uncommented, 'application.yml': '' } });
@@ -77,9 +79,10 @@ test('.env.example loads with every setting turned on', () => {
 });
 
 test('.env.example shows the default of every setting that has one', () => {
-  const withDefault = assignments.filter(
-    ({ comment, name }) => !/Default: none/.test(comment) || name.startsWith('IDP_DOMAIN'),
-  );
+  // Without tenants, their claim is a problem.
+  const withDefault = assignments
+    .filter(({ comment, name }) => !/Default: none/.test(comment) || name.startsWith('IDP_DOMAIN'))
+    .filter(({ name }) => !name.endsWith('_TENANT_CLAIM'));
   const shown = withDefault.map(({ name, value }) => `${name}=${value}\n`).join('');
   const audience = 'IDP_AUDIENCE=https://api.example.com\n';
   const files = { '.env': audience + shown, 'application.yml': '' };

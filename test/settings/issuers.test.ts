@@ -24,6 +24,7 @@ const PLAIN = {
   algorithms: ['RS256'],
   requiredClaims: [],
   keyAccess: undefined,
+  tenants: undefined,
 };
 
 const issuersOf = (sources: Sources) => load(sources).settings.issuers;
@@ -64,7 +65,7 @@ const EVERYTHING = {
 } as const;
 
 /** The part is made later, of the two files. */
-const LOADED = { ...EVERYTHING, keyAccess: undefined };
+const LOADED = { ...EVERYTHING, keyAccess: undefined, tenants: undefined };
 
 test('reads every setting of an issuer from the environment and from .env', () => {
   const variables = {

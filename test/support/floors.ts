@@ -40,6 +40,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['options/', ['log', 'proxy', 'key-access', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
   ['options/', ['decisions', 'actors', 'typed-claims']],
   ['options/openapi/', ['access', 'json-schema', 'info', 'details', 'operation', 'openapi']],
+  ['options/tenants/', ['template', 'slots', 'tenant-keys', 'tenant-issuer', 'tenants']],
   [
     'options/redis/',
     [
@@ -75,7 +76,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'load-settings',
     ],
   ],
-  ['process/', ['probe', 'report', 'hooks', 'life', 'run']],
+  ['process/', ['probe', 'summary', 'report', 'hooks', 'life', 'run']],
   ['profiles/', ['settings', 'routes']],
   ['testing/', ['test-issuer', 'route-matrix']],
   [
@@ -89,6 +90,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'proxy',
       'certificates',
       'key-access',
+      'tenants',
       'resource-metadata',
       'cors',
       'metrics',

@@ -34,15 +34,16 @@ async function importAllRules(): Promise<Readonly<Record<string, Rule>>> {
   const rules: Record<string, Rule> = { ...SERVICE_RULES };
   const all = { ...ISSUER_SETTINGS, ...PROFILE_SETTINGS };
   for (const [name, { importRule }] of Object.entries<Setting<unknown>>(all)) {
-    if (importRule !== undefined) rules[name] = await importRule();
+    const rule = await importRule?.('{tenant}');
+    if (rule !== undefined) rules[name] = rule;
   }
   return rules;
 }
 
 const RULES = await importAllRules();
 
-/** An issuer with every default, and the settings of its part. */
-type IssuerForTest = IssuerValues & Pick<IssuerSettings, 'jwksTokenFile' | 'caFile'>;
+/** An issuer with every default, and the settings of its parts. */
+type IssuerForTest = IssuerValues & Omit<IssuerSettings, keyof IssuerValues>;
 
 /** Settings of a profile with every default, as its service has them. */
 export type TestSettings = Omit<ServiceValues, 'issuers'> &
@@ -68,9 +69,10 @@ export function loadProfileNow(environment: Environment, directory: string): Loa
 
   const { logLevel = LOG_DEFAULTS.level, accessLog = LOG_DEFAULTS.access, errorMessages = false } = settings;
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
-    const { jwksTokenFile, caFile } = issuer;
-    const ofPart = { ...(jwksTokenFile && { jwksTokenFile }), ...(caFile && { caFile }) };
-    return [name, { ...issuerOf(issuer), ...ofPart }];
+    const { jwksTokenFile, caFile, tenantList, tenantClaim, authorizationServer } = issuer;
+    const ofParts = { jwksTokenFile, caFile, tenantList, tenantClaim, authorizationServer };
+    const given = Object.entries(ofParts).filter(([, value]) => value !== undefined);
+    return [name, { ...issuerOf(issuer), ...Object.fromEntries(given) }];
   });
   const withDefaults = {
     ...settings,

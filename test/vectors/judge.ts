@@ -11,7 +11,7 @@ import {
   type Algorithm,
   type VerificationKey,
 } from '../../src/verify/keys/jwk.ts';
-import { KeySet } from '../../src/verify/keys/key-set.ts';
+import { createKeySet } from '../../src/verify/keys/key-set.ts';
 import { parseCompact, type UnverifiedJws } from '../../src/verify/jws/compact.ts';
 import { verifySignature } from '../../src/verify/jws/signature.ts';
 import { TestClock } from '../support/clock.ts';
@@ -61,13 +61,13 @@ export function judgeSignature(
 
 /** Judges a JWS under a whole key set that is published, by the key that its `kid` names. */
 export async function judgeUnderKeySet(text: string, jwks: readonly JsonObject[]): Promise<Judgement> {
-  const keys = new KeySet(
+  const keys = createKeySet(
     'vectors',
     async () => ({ keys: [...jwks] }),
     new TestClock(),
     () => {},
     undefined,
-    ALGORITHM_NAMES,
+    (published) => importSigningKey(published, ALGORITHM_NAMES),
   );
   await keys.refresh();
   const parts = partsOf(text);

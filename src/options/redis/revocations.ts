@@ -16,6 +16,7 @@ import {
 } from '../../verify/options.ts';
 import { verifiedOf, type VerifiedToken } from '../../verify/token/verify.ts';
 import type { Revocations, RevocationsPart } from '../../gate/options.ts';
+import { TEMPLATE_RULES } from '../tenants/template.ts';
 import { entriesFor, isRefusedBy, type Entry } from './entries.ts';
 import {
   KnownIssuers,
@@ -41,9 +42,11 @@ export interface RevocationsOptions extends Given<Naming> {
 const RULES: RulesOf<RevocationsOptions> = {
   store: storeUrl,
   domain: ISSUER_RULES.domain,
-  issuer: ISSUER_RULES.issuer,
+  issuer: TEMPLATE_RULES.issuerOrTemplate,
   issuers: VERIFY_RULES.issuers,
 };
+
+const NAMING_RULES = { ...ISSUER_RULES, issuer: TEMPLATE_RULES.issuerOrTemplate };
 
 const NO_STORE = 'is missing; set the URL of the store, such as rediss://store.example.com';
 
@@ -84,8 +87,8 @@ function issuersIn({ domain, issuer, issuers }: Given<Naming>): readonly string[
 
   const others = Object.entries(issuers ?? {}).map(([name, given]) => {
     const owner = `revocations: issuers.${name}`;
-    const read = readOptions<IssuerOptions>(given, ISSUER_RULES, {}, { domain: REQUIRED.domain }, owner);
-    return read.issuer ?? issuerAt(read.domain);
+    const read = readOptions<IssuerOptions>(given, NAMING_RULES, {}, { domain: REQUIRED.domain }, owner);
+    return read.issuer ?? Part.contentOf(read.tenants)?.template ?? issuerAt(read.domain);
   });
   return [first, ...others];
 }

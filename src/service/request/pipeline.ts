@@ -6,7 +6,7 @@ import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Decide } from '../../gate/decide.ts';
-import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { createAuthorize } from '../fetch/authorize.ts';
 import { isResponse } from '../fetch/response.ts';
@@ -54,7 +54,7 @@ export class Pipeline {
     if (facts instanceof Refused) return turnAway({}, facts);
 
     const replied = early(facts);
-    if (replied !== undefined) return { ...replied, facts };
+    if (replied !== undefined) return extendRecord({ facts }, replied);
 
     const matched = matchRoute(facts);
     if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
@@ -70,11 +70,13 @@ export class Pipeline {
       return andThen(this.#decide(asked), (record) => orElse(record, refused));
     }
 
-    const asked = { ...match, facts, isServed: true, connection: exchange.request.socket };
+    const connection = exchange.request.socket;
+    const { route, readParameters, demands: asks } = match;
+    const asked = { facts, route, readParameters, demands: asks, isServed: true, connection };
 
     const serve = (record: RequestRecord) => {
       if (record.reason === undefined) return this.#serve(exchange, match, record);
-      return record.isGone ? { facts, route: match.route } : record;
+      return record.isGone ? { facts, route } : record;
     };
 
     return andThen(this.#decide(asked), serve);
@@ -97,10 +99,7 @@ export class Pipeline {
     const path = record.facts?.path ?? '';
     const nowMillis = this.#options.clock.now();
 
-    const reply = (result: unknown): RequestRecord => ({
-      ...record,
-      reply: replyToResult(result, route.method),
-    });
+    const reply = (result: unknown) => extendRecord(record, { reply: replyToResult(result, route.method) });
 
     const handle = (inputs?: Inputs) => {
       const request = new HandlerRequest(
@@ -195,13 +194,17 @@ function discardLate(result: unknown) {
   if (isJsonObject(result) && isResponse(result)) discard(result.body);
 }
 
+const NO_REPLY = { turnedAway: undefined, reply: undefined };
+
 /** The one place for what inputs, handlers and their streams throw. */
 export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 
-  const isReply = HandlerReply.isGenuine(thrown) && thrown.turnedAway !== undefined;
-  return isReply ? { ...record, ...thrown.turnedAway, reply: thrown.reply } : turnAway(record, thrown);
+  const { turnedAway, reply } = HandlerReply.isGenuine(thrown) ? thrown : NO_REPLY;
+  if (turnedAway === undefined) return turnAway(record, thrown);
+
+  return extendRecord(extendRecord(record, turnedAway), { reply });
 }
 
 function isAbort(error: unknown) {

@@ -6,7 +6,7 @@ import { andThen, attempt, type Clock } from '../../verify/base/clock.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
-import { turnAway, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, type RequestRecord } from '../../gate/record.ts';
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
@@ -66,8 +66,7 @@ export class Responder {
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
       // Node refuses the reply.
-      const { reply: _, ...known } = record;
-      written = this.#replies.complete(turnAway(known, error), request);
+      written = this.#replies.complete(turnAway(record, error), request);
       hangUp(response);
     }
     this.#observe(exchange, written, status);
@@ -87,8 +86,9 @@ export class Responder {
   }
 
   /** The same for a stream, when it has ended. Never rejects. */
-  async #stream(exchange: Exchange, { reply: _, ...record }: RequestRecord, reply: ResponseReply) {
+  async #stream(exchange: Exchange, replied: RequestRecord, reply: ResponseReply) {
     const { request, response } = exchange;
+    const record = extendRecord(replied, {});
     let sent: RequestRecord = record;
 
     const writeHead = (more: readonly string[]) => {

@@ -2,6 +2,7 @@
 // fields are numbers, booleans, words of closed lists or bounded Printables. Does not write: options/log.ts
 // does.
 import { findSourceMap } from 'node:module';
+import type { Clock } from './clock.ts';
 import { isError } from './encoding.ts';
 import type { RefusalReason } from './refusal.ts';
 
@@ -69,6 +70,7 @@ export type KeyReason =
   | 'key-type'
   | 'private-member'
   | 'key-id'
+  | 'key-issuer'
   | 'use'
   | 'key-operations'
   | 'algorithm'
@@ -100,7 +102,7 @@ type Value =
   | null
   | Printable
   | readonly Printable[]
-  | Readonly<Record<string, readonly Printable[]>>
+  | Readonly<Record<string, number | Printable | readonly Printable[]>>
   | Reason
   | undefined;
 
@@ -116,6 +118,15 @@ export type CountedEvent = 'refusal' | 'token' | 'revocation check' | 'proof' | 
 
 /** Counts one event. `word` comes from a closed list, `issuer` from the options. */
 export type Count = (event: CountedEvent, word: string, issuer?: string) => void;
+
+/** What parts of a deployment share. */
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly count: Count | undefined;
+  /** Up to which the log writes; none where nothing is logged. */
+  readonly level?: LogLevel | undefined;
+}
 
 const MAX_FRAMES = 8;
 const MAX_FRAME_LENGTH = 128;

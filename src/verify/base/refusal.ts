@@ -22,8 +22,10 @@ export const REFUSALS = {
     'type-refused': 'the type (typ) in the token header is not that of an access token',
     'key-id-malformed': 'the key identifier (kid) of the token is not text',
     'key-unknown': 'the token names no usable signing key of the issuer',
+    'key-issuer-mismatch': 'the signing key of the token is not for its issuer',
     'signature-mismatch': 'the token signature does not match',
     'issuer-mismatch': 'the token has another issuer (iss)',
+    'tenant-mismatch': 'the tenant that the token names is not that of its issuer',
     'audience-mismatch': 'the token is not for this audience (aud)',
     'expiry-malformed': 'the token has no numeric expiry (exp)',
     expired: 'the token has expired',
@@ -154,10 +156,10 @@ export interface Found {
   readonly issuerName?: string | undefined;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce?: string | undefined;
-  /** What was thrown, if it is for `onError`. */
-  readonly error?: unknown;
+  /** For `onError`. */
+  readonly thrown?: { readonly error: unknown } | undefined;
   /** Whether the client has left. */
-  readonly isGone?: boolean;
+  readonly isGone?: boolean | undefined;
 }
 
 /**
@@ -180,7 +182,7 @@ export class Refused {
   }
 
   with(found: Found) {
-    return new Refused(this.refusal, { ...this.found, ...found });
+    return new Refused(this.refusal, Object.assign({}, this.found, found));
   }
 }
 

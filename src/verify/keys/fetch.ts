@@ -98,15 +98,14 @@ export type Limits = Access & Readonly<{ signal: AbortSignal; bytes: ByteLimit }
 /** Resolves with a connected socket without TLS that `bytes` watches. */
 export type Connect = (address: URL, limits: Limits) => Promise<Socket>;
 
-/**
- * Returns a function that fetches the key set within `timeoutMillis`, over `connect` if given. It rejects
- * with `FetchError`; any other error is a bug.
- */
-export function createKeyFetcher(
+/** Rejects with `FetchError`; any other error is a bug. */
+export type FetchKeySet = (signal: AbortSignal) => Promise<JsonObject>;
+
+/** The result fetches the key set, over `connect` if given. */
+export function createKeyFetch(
   { domain, issuer, jwksUri, keyAccess }: KeySource,
   connect: Connect = connectDirectly,
-  timeoutMillis?: number,
-) {
+): FetchKeySet {
   /** If there is no discovery document. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
@@ -158,7 +157,7 @@ export function createKeyFetcher(
     }
   }
 
-  async function fetchWithin(signal: AbortSignal) {
+  return async function fetchWithin(signal) {
     const { token, secureContext } = (await readAccess?.()) ?? {};
     if (secureContext === undefined) usualContext ??= createSecureContext();
 
@@ -170,13 +169,11 @@ export function createKeyFetcher(
         rethrow(error);
       })
       .finally(() => bytes.end());
-  }
-
-  return withDeadline(fetchWithin, timeoutMillis);
+  };
 }
 
 /** Rejects with `FetchError` after `timeoutMillis`, even if `fetch` ignores the signal. */
-export function withDeadline(fetch: (signal: AbortSignal) => Promise<JsonObject>, timeoutMillis = 5_000) {
+export function withDeadline(fetch: FetchKeySet, timeoutMillis = 5_000) {
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
     // First: if it throws, nobody would handle the deadline.

@@ -45,6 +45,8 @@ export interface KeyFacts {
   /** RFC 7638, base64url. */
   readonly thumbprint: string;
   readonly kid: string | undefined;
+  /** Not checked: only issuers with tenants look at it. */
+  readonly issuer: unknown;
 }
 
 /** A public key for exactly one algorithm. Made only here. */
@@ -93,6 +95,8 @@ function algorithmOf({ alg, kty, crv }: JsonObject, algorithms: readonly Algorit
 const withoutNulls = (jwk: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(jwk).filter(([, value]) => isPresent(value)));
 
+export type ImportKey = (published: JsonObject) => VerificationKey | KeyReason;
+
 /** For a key of the provider's set (RFC 7517 §4, RFC 7518 §6.2.1, §6.3.1, RFC 8037 §2). */
 export function importSigningKey(
   published: JsonObject,
@@ -106,14 +110,14 @@ export function importSigningKey(
   const members = membersFor(algorithm, jwk);
   if (typeof members === 'string') return members;
 
-  const { kid, use, key_ops: operations } = jwk;
+  const { kid, use, key_ops: operations, issuer } = jwk;
   // RFC 7517 §4.5, §4.2, §4.3
   if (kid !== undefined && typeof kid !== 'string') return 'key-id';
   if (use !== undefined && use !== 'sig') return 'use';
   const mayVerify = isTextArray(operations) && operations.includes('verify');
   if (operations !== undefined && !mayVerify) return 'key-operations';
 
-  return importPublic(members, algorithm, MAX_SIGNING_BITS, kid);
+  return importPublic(members, algorithm, MAX_SIGNING_BITS, kid, issuer);
 }
 
 /**
@@ -132,7 +136,13 @@ export function importProofKey(
   return key ?? importPublic(members, algorithm, MAX_PROOF_BITS);
 }
 
-function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number, kid?: string) {
+function importPublic(
+  members: JsonObject,
+  algorithm: Algorithm,
+  maxBits: number,
+  kid?: string,
+  issuer?: unknown,
+) {
   const { digest, options } = ALGORITHMS[algorithm];
   const thumbprint = thumbprintOf(members);
   try {
@@ -143,7 +153,7 @@ function importPublic(members: JsonObject, algorithm: Algorithm, maxBits: number
 
     const reason = members.kty === 'RSA' ? checkRsa(members, key, maxBits) : undefined;
     const input = options === undefined ? key : { key, ...options };
-    return reason ?? seal({ algorithm, digest, input, thumbprint, kid });
+    return reason ?? seal({ algorithm, digest, input, thumbprint, kid, issuer });
   } catch (error) {
     // OpenSSL's errors have a code.
     if (isError(error) && codeOf(error) !== undefined) return 'not-importable';

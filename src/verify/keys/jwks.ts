@@ -2,7 +2,7 @@
 // verify/keys/key-set.ts does.
 import { isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { printable, type FetchErrorReason, type KeyReason, type Printable } from '../base/events.ts';
-import { importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
+import type { ImportKey, VerificationKey } from './jwk.ts';
 
 const MAX_KEYS = 100;
 
@@ -31,7 +31,7 @@ export interface ImportedKeys {
 }
 
 /** RFC 7517 §5: skips unusable keys. Throws `FetchError`. */
-export function importKeySet(document: JsonObject, algorithms?: readonly Algorithm[]): ImportedKeys {
+export function importKeySet(document: JsonObject, importKey: ImportKey): ImportedKeys {
   if (!Array.isArray(document.keys)) throw new FetchError('not-a-key-set');
   if (document.keys.length > MAX_KEYS) throw new FetchError('too-many-keys');
 
@@ -39,7 +39,7 @@ export function importKeySet(document: JsonObject, algorithms?: readonly Algorit
   const skipped: Skipped[] = [];
   const members: readonly unknown[] = document.keys;
   for (const member of members) {
-    const key = isJsonObject(member) ? importSigningKey(member, algorithms) : 'not-an-object';
+    const key = isJsonObject(member) ? importKey(member) : 'not-an-object';
     if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });
     else usable.push(key);
   }

@@ -12,185 +12,166 @@ import {
   type Log,
 } from '../base/events.ts';
 import { refuse, unavailable, type Refused } from '../base/refusal.ts';
-import { factsOf, type Algorithm, type VerificationKey } from './jwk.ts';
+import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
 import { FetchError, importKeySet, type ImportedKeys } from './jwks.ts';
 
-const REFRESH_AFTER_MILLIS = 10 * 60_000;
-const MAX_AGE_MILLIS = 60 * 60_000;
+export const REFRESH_AFTER_MILLIS = 10 * 60_000;
+export const MAX_AGE_MILLIS = 60 * 60_000;
 /** The pause between fetches caused by requests. */
-const REQUEST_PAUSE_MILLIS = 5_000;
-const MIN_BACKOFF_MILLIS = 1_000;
-const MAX_BACKOFF_MILLIS = 30_000;
+export const REQUEST_PAUSE_MILLIS = 5_000;
+export const MIN_BACKOFF_MILLIS = 1_000;
+export const MAX_BACKOFF_MILLIS = 30_000;
 const MAX_WAITING = 1_000;
 /** The first may have begun before the key was published. */
 const MAX_FETCHES_AWAITED = 2;
 
-/** The keys of one issuer. All times are monotonic. */
-export class KeySet {
-  readonly #issuerName;
-  readonly #issuer;
-  readonly #fetch;
-  readonly #clock;
-  readonly #log;
-  readonly #count;
-  readonly #algorithms;
-  #held: readonly VerificationKey[] = [];
-  #fetchedAtMillis = -Infinity;
-  #lastLogged = '';
+export type KeySet = ReturnType<typeof createKeySet>;
 
-  #fetchUnderWay: Promise<void> | undefined;
-  #lastError: FetchErrorReason | undefined;
-  #backoffMillis = MIN_BACKOFF_MILLIS;
-  #failedAtMillis = 0;
-  #retryAtMillis = 0;
-  #cancelRetry = () => {};
-  #isClosed = false;
-  #lastUnknownKidFetchMillis = -Infinity;
-  #waiting = 0;
+/**
+ * Creates the key set of one issuer. `fetch` resolves with the provider's document or rejects with
+ * `FetchError`; any other error is a bug. `mayFetchForKid` is asked before an unknown `kid` causes a fetch.
+ */
+export function createKeySet(
+  issuerName: string,
+  fetch: () => Promise<JsonObject>,
+  clock: Clock,
+  log: Log,
+  count?: Count,
+  importKey = importSigningKey,
+  mayFetchForKid = () => true,
+) {
+  const issuer = printable(issuerName);
+  let held: readonly VerificationKey[] = [];
+  /** Monotonic, like all times here. */
+  let fetchedAtMillis = -Infinity;
+  let lastLogged = '';
 
-  /**
-   * `fetch` resolves with the provider's document or rejects with `FetchError`; any other error is a bug.
-   * Skips keys whose algorithm is not in `algorithms`.
-   */
-  constructor(
-    issuerName: string,
-    fetch: () => Promise<JsonObject>,
-    clock: Clock,
-    log: Log,
-    count?: Count,
-    algorithms?: readonly Algorithm[],
-  ) {
-    this.#issuerName = issuerName;
-    this.#issuer = printable(issuerName);
-    this.#fetch = fetch;
-    this.#clock = clock;
-    this.#log = log;
-    this.#count = count;
-    this.#algorithms = algorithms;
-  }
+  let fetchUnderWay: Promise<void> | undefined;
+  let lastError: FetchErrorReason | undefined;
+  let backoffMillis = MIN_BACKOFF_MILLIS;
+  let failedAtMillis = 0;
+  let retryAtMillis = 0;
+  let cancelRetry = () => {};
+  let isClosed = false;
+  let lastUnknownKidFetchMillis = -Infinity;
+  let waiting = 0;
 
   /** Returns the key that `kid` and `algorithm` name, or a promise if a fetch may bring it. */
-  find(
+  function find(
     kid: string | undefined,
     algorithm: Algorithm,
     fetchesLeft = MAX_FETCHES_AWAITED,
   ): MaybePromise<VerificationKey | Refused> {
-    const keys = this.#currentKeys();
+    const keys = currentKeys();
     const key = keyNamed(kid, algorithm, keys);
     if (typeof key !== 'string') return key;
 
-    const issuerName = this.#issuerName;
     // For a token without `kid`, fetch only if there are no keys at all.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
-    const awaited = mayFetch ? this.#fetchToAwait(hasKeys) : undefined;
-    if (awaited === undefined) return this.#refusal(key, kid, hasKeys).with({ issuerName });
+    const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
+    if (awaited === undefined) return refusal(key, kid, hasKeys).with({ issuerName });
 
-    if (this.#waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
+    if (waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 
-    this.#waiting += 1;
+    waiting += 1;
     return awaited.then(() => {
-      this.#waiting -= 1;
-      const left = this.#lastError === undefined ? fetchesLeft - 1 : 0;
-      return this.find(kid, algorithm, left);
+      waiting -= 1;
+      const left = lastError === undefined ? fetchesLeft - 1 : 0;
+      return find(kid, algorithm, left);
     });
   }
 
-  #refusal(reason: NoKeyReason, kid: string | undefined, hasKeys: boolean) {
+  function refusal(reason: NoKeyReason, kid: string | undefined, hasKeys: boolean) {
     // If the last fetch failed, the key may be new: no 401.
-    if (hasKeys && (kid === undefined || this.#lastError === undefined)) {
+    if (hasKeys && (kid === undefined || lastError === undefined)) {
       // An unknown `kid` is a client's text.
       return refuse(reason).with(reason === 'algorithm-refused' ? { kid } : {});
     }
 
     // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.
     const nextAtMillis = hasKeys
-      ? this.#retryAtMillis
-      : Math.min(this.#retryAtMillis, this.#failedAtMillis + REQUEST_PAUSE_MILLIS);
-    const seconds = Math.ceil((nextAtMillis - this.#clock.monotonic()) / 1000);
+      ? retryAtMillis
+      : Math.min(retryAtMillis, failedAtMillis + REQUEST_PAUSE_MILLIS);
+    const seconds = Math.ceil((nextAtMillis - clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
   /** Infinity before the first success. */
-  ageMillis() {
-    return this.#clock.monotonic() - this.#fetchedAtMillis;
-  }
+  const ageMillis = () => clock.monotonic() - fetchedAtMillis;
 
   /** How many keys can verify a token now. Refreshes old ones. */
-  usable() {
-    return this.#currentKeys().length;
-  }
+  const usable = () => currentKeys().length;
 
   /** Never rejects. */
-  refresh(): Promise<void> {
-    this.#fetchUnderWay ??= this.#attempt().finally(() => {
-      this.#fetchUnderWay = undefined;
+  function refresh(): Promise<void> {
+    fetchUnderWay ??= attempt().finally(() => {
+      fetchUnderWay = undefined;
     });
-    return this.#fetchUnderWay;
+    return fetchUnderWay;
   }
 
   /** Refreshes old keys, except after a failed fetch. */
-  #currentKeys() {
-    const age = this.ageMillis();
-    if (age >= REFRESH_AFTER_MILLIS && this.#lastError === undefined) void this.refresh();
-    if (age < MAX_AGE_MILLIS) return this.#held;
+  function currentKeys() {
+    const age = ageMillis();
+    if (age >= REFRESH_AFTER_MILLIS && lastError === undefined) void refresh();
+    if (age < MAX_AGE_MILLIS) return held;
 
-    if (this.#held.length > 0 && this.#lastError !== undefined) {
-      this.#log('signing keys expired', { issuer: this.#issuer });
-      this.#held = [];
+    if (held.length > 0 && lastError !== undefined) {
+      log('signing keys expired', { issuer });
+      held = [];
     }
     return [];
   }
 
-  #fetchToAwait(isForUnknownKid: boolean) {
-    if (this.#fetchUnderWay !== undefined) return this.#fetchUnderWay;
+  function fetchToAwait(isForUnknownKid: boolean) {
+    if (fetchUnderWay !== undefined) return fetchUnderWay;
 
     // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last error, so
     // that a hung provider gets a rest.
-    const now = this.#clock.monotonic();
-    const lastMillis = isForUnknownKid ? this.#lastUnknownKidFetchMillis : this.#failedAtMillis;
+    const now = clock.monotonic();
+    const lastMillis = isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis;
     if (now - lastMillis < REQUEST_PAUSE_MILLIS) return undefined;
+    if (isForUnknownKid && !mayFetchForKid()) return undefined;
 
-    if (isForUnknownKid) this.#lastUnknownKidFetchMillis = now;
-    return this.refresh();
+    if (isForUnknownKid) lastUnknownKidFetchMillis = now;
+    return refresh();
   }
 
-  async #attempt() {
-    const startedAtMillis = this.#clock.monotonic();
+  async function attempt() {
+    const startedAtMillis = clock.monotonic();
     try {
-      const fetch = this.#fetch;
-      const imported = importKeySet(await fetch(), this.#algorithms);
-      this.#logChanges(imported);
+      const imported = importKeySet(await fetch(), importKey);
+      logChanges(imported);
 
-      this.#cancelRetry();
-      this.#held = imported.usable;
-      this.#fetchedAtMillis = startedAtMillis;
-      this.#lastError = undefined;
-      this.#backoffMillis = MIN_BACKOFF_MILLIS;
+      cancelRetry();
+      held = imported.usable;
+      fetchedAtMillis = startedAtMillis;
+      lastError = undefined;
+      backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
-      if (FetchError.is(thrown)) this.#recordError(thrown);
-      else this.#recordError(new FetchError('unforeseen'), describeBug(thrown));
+      if (FetchError.is(thrown)) recordError(thrown);
+      else recordError(new FetchError('unforeseen'), describeBug(thrown));
     }
-    this.#count?.('key fetch', this.#lastError ?? 'ok', this.#issuerName);
+    count?.('key fetch', lastError ?? 'ok', issuerName);
   }
 
-  #logChanges({ usable, skipped }: ImportedKeys) {
+  function logChanges({ usable, skipped }: ImportedKeys) {
     const text = JSON.stringify([usable.map(factsOf), skipped]);
-    if (text === this.#lastLogged && this.#lastError === undefined) return;
+    if (text === lastLogged && lastError === undefined) return;
 
-    this.#lastLogged = text;
-    const issuer = this.#issuer;
-    for (const key of skipped) this.#log('signing key skipped', { issuer, ...key });
+    lastLogged = text;
+    for (const key of skipped) log('signing key skipped', { issuer, ...key });
     const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
-    this.#log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
+    log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
-  #recordError({ reason, code }: FetchError, bug?: Fields) {
-    if (reason !== this.#lastError) {
+  function recordError({ reason, code }: FetchError, bug?: Fields) {
+    if (reason !== lastError) {
       // Infinity becomes null in JSON.
-      const heldForSeconds = Math.round(this.ageMillis() / 1000);
-      this.#log('signing keys could not be fetched', {
-        issuer: this.#issuer,
+      const heldForSeconds = Math.round(ageMillis() / 1000);
+      log('signing keys could not be fetched', {
+        issuer,
         ...bug,
         reason,
         code: printable(code),
@@ -199,20 +180,22 @@ export class KeySet {
     }
 
     // Jitter: replicas must not retry together.
-    const delayMillis = this.#backoffMillis * (0.8 + 0.2 * Math.random());
-    this.#backoffMillis = Math.min(MAX_BACKOFF_MILLIS, this.#backoffMillis * 2);
-    this.#lastError = reason;
-    this.#failedAtMillis = this.#clock.monotonic();
-    this.#retryAtMillis = this.#failedAtMillis + delayMillis;
-    this.#cancelRetry();
-    if (!this.#isClosed) this.#cancelRetry = this.#clock.after(delayMillis, () => void this.refresh());
+    const delayMillis = backoffMillis * (0.8 + 0.2 * Math.random());
+    backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
+    lastError = reason;
+    failedAtMillis = clock.monotonic();
+    retryAtMillis = failedAtMillis + delayMillis;
+    cancelRetry();
+    if (!isClosed) cancelRetry = clock.after(delayMillis, () => void refresh());
   }
 
   /** Stops retries only. */
-  close() {
-    this.#isClosed = true;
-    this.#cancelRetry();
+  function close() {
+    isClosed = true;
+    cancelRetry();
   }
+
+  return { find, ageMillis, usable, refresh, close };
 }
 
 type NoKeyReason = 'key-unknown' | 'algorithm-refused';

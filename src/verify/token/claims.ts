@@ -16,6 +16,10 @@ export interface TokenOptions {
   /** `at+jwt` demands RFC 9068. */
   readonly tokenType: 'any' | 'at+jwt';
   readonly requiredClaims: readonly string[];
+  /** Of a provider; none where the issuer is no tenant. */
+  readonly tenant?: string | undefined;
+  /** The claim that must be the tenant, in a token that has it. */
+  readonly tenantClaim?: string | undefined;
 }
 
 /** `undefined`: all are good. */
@@ -37,9 +41,13 @@ export function checkClaims(
   );
 }
 
-function checkParties({ iss, aud }: JsonObject, { issuer, audience }: TokenOptions) {
+function checkParties(claims: JsonObject, { issuer, audience, tenant, tenantClaim }: TokenOptions) {
+  const { iss, aud } = claims;
   // RFC 7519 §4.1.1, RFC 9068 §4
   if (iss !== issuer) return refuse('issuer-mismatch');
+
+  const named = tenantClaim === undefined ? undefined : claims[tenantClaim];
+  if (named !== undefined && named !== tenant) return refuse('tenant-mismatch');
 
   // RFC 7519 §4.1.3
   const audiences: readonly unknown[] = isTextArray(aud) ? aud : [aud];

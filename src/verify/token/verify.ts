@@ -23,7 +23,14 @@ export interface Issuer extends TokenOptions {
   readonly scopeClaim: string;
   /** RFC 8725 §3.8 */
   readonly keys: KeySet;
+  /** If each tenant of the provider has an `iss` of its own: none is that of this issuer itself. */
+  readonly findTenant?: FindIssuer | undefined;
+  /** Fetches the keys of each of its tenants. */
+  readonly refreshTenants?: (() => Promise<void>) | undefined;
 }
+
+/** The issuer that an unverified `iss` names. */
+export type FindIssuer = (iss: unknown) => Issuer | undefined;
 
 interface Verified {
   readonly claims: JsonObject;
@@ -71,9 +78,7 @@ export function createTokenVerifier(
     const jws = parseCompact(token, headers);
     if (jws instanceof Refused) return jws;
 
-    // Unverified, `iss` only selects the issuer; `checkClaims` checks it. If there is only one issuer, it is
-    // selected: a wrong `iss` is refused after the signature.
-    const issuer = issuers.find((one) => one.issuer === jws.payload.iss || issuers.length === 1);
+    const issuer = findIssuer(issuers, jws.payload.iss);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
     if (issuer === undefined) return refuse('issuer-mismatch');
@@ -121,6 +126,19 @@ export function createTokenVerifier(
   }
 
   return verifyToken;
+}
+
+/**
+ * Unverified, `iss` only selects the issuer; `checkClaims` checks it. If there is only one, it is selected: a
+ * wrong `iss` is refused after the signature. An issuer of its own wins over a tenant.
+ */
+function findIssuer(issuers: readonly Issuer[], iss: unknown): Issuer | undefined {
+  const fixed = issuers.filter(({ findTenant }) => findTenant === undefined);
+  const named = fixed.find(({ issuer }) => issuer === iss || issuers.length === 1);
+  if (named !== undefined) return named;
+
+  const found = issuers.map(({ findTenant }) => findTenant?.(iss));
+  return found.find((one) => one !== undefined);
 }
 
 const MAX_HEADERS = 16;

@@ -1,6 +1,6 @@
 /* Measures gatehouse beside its peers and a plain node:http server: prints a table, draws a picture.
 
-   Shows: processor time per request, startup and memory compared with other servers, as ratios to plain
+   Shows: CPU time per request, startup time and memory of gatehouse and other servers, relative to plain
    `node:http`: see [docs/speed.md](docs/speed.md); `BENCH_SHORT=1` for the cases with a goal, 8 min, and
    `BENCH_NODE=24` for another line of Node.
    Takes: 14 min.

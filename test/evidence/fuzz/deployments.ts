@@ -3,8 +3,8 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
-import { ALGORITHM_NAMES, type Algorithm } from '../../../src/verify/keys/jwk.ts';
-import { KeySet } from '../../../src/verify/keys/key-set.ts';
+import { ALGORITHM_NAMES, importSigningKey, type Algorithm } from '../../../src/verify/keys/jwk.ts';
+import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
 import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
@@ -63,13 +63,13 @@ function usable(published: Published, algorithms: readonly Algorithm[]): readonl
  * another.
  */
 async function openKeys(jwks: JSONWebKeySet, algorithms: readonly Algorithm[]): Promise<KeySet> {
-  const keys = new KeySet(
+  const keys = createKeySet(
     'idp',
     async () => ({ ...jwks }),
     new TestClock(NOW * 1000),
     () => {},
     undefined,
-    algorithms,
+    (published) => importSigningKey(published, algorithms),
   );
   await keys.refresh();
   await keys.find('unknown', 'RS256');

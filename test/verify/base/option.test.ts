@@ -13,10 +13,13 @@ import { throughProxy } from '../../../src/proxy.ts';
 import { redisReplayStore } from '../../../src/redis.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
+import { tenants } from '../../../src/tenants.ts';
 
 const SERVICE_NAMES = Object.keys(OF_SERVICE);
 
 const GIVEN = { domain: 'idp.test', audience: 'https://api.test' };
+
+const TENANTS = { issuer: 'https://a.test/{tenant}', list: ['a'] };
 
 /** What reading these options throws. */
 function problemOf(given: unknown): string {
@@ -32,6 +35,12 @@ function problemOf(given: unknown): string {
 const NUMBER = 'must be a whole number from ';
 const NO_TEXT = 'is empty, or has white space or a NUL; remove it';
 const NO_LIST = 'must be a list of 1 or more texts';
+
+const BRACES =
+  'may have braces only as {tenant}, once, as a whole segment of the path of an issuer with tenants';
+
+const NO_BRACE = 'must have no brace without the option tenants; write it as the provider shows it';
+const ISSUER = 'must be a URL that begins with https://, without white space, "@", "#", "?", "{" or "}"';
 const ALGORITHMS = 'must be one of ES256, ES384, ES512, EdDSA, PS256, RS256';
 
 /** Wrong values of each option, and the problem. */
@@ -46,9 +55,16 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     ['a,\nb', NO_TEXT],
   ],
   issuer: [
-    ['http://idp.test/', 'must be a URL that begins with https://, without white space, "@", "#" or "?"'],
+    ['http://idp.test/', ISSUER],
+    ['https://idp.test/{tenant}/', ISSUER],
+    ['https://idp.test/a}', ISSUER],
   ],
-  jwksUri: [[new URL('https://idp.test/keys'), 'must be text']],
+  jwksUri: [
+    [new URL('https://idp.test/keys'), 'must be text'],
+    ...['{tenant}/keys', 'keys?t={tenant}', '{tenantid}/keys', '{/keys', 'keys}'].map(
+      (path) => [`https://idp.test/${path}`, NO_BRACE] as const,
+    ),
+  ],
   claimNamespace: [
     ['claims/', 'must be the beginning of a URL, such as https://api.example.com/, without white space'],
   ],
@@ -84,6 +100,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   clientCertificates: [[{ source: 'tls' }, 'must be a part that clientCertificates({ source }) makes']],
   connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
   keyAccess: [[{ caFile: 'x' }, 'must be a part that keyAccess({ tokenFile, caFile }) makes']],
+  tenants: [[{ list: ['a'] }, 'must be a part that tenants({ issuer, list }) makes']],
   fetchKeys: [[{}, 'must be a function']],
   errorDetail: [[1, 'must be true or false']],
   errorDocsUrl: [
@@ -307,6 +324,56 @@ for (const [what, make, problem] of [
   ).map(([given, problem]) => {
     const make = () => clientCertificates(given as never);
     return ['client certificates', make, `clientCertificates: ${problem}`] as const;
+  }),
+  ...(
+    [
+      [{ list: ['a'] }, 'issuer: is missing; write the issuers (iss) of the tenants, with {tenant} as one'],
+      [{ issuer: 'https://a.test/{tenant}' }, "list: is missing; list the tenants, or write ['*'] for every"],
+      [{ ...TENANTS, issuer: 'https://a.test/x' }, 'issuer: must have {tenant} as one whole segment of its'],
+      [{ ...TENANTS, issuer: 'http://a.test/{tenant}' }, 'issuer: must be a URL that begins with https://,'],
+      [{ ...TENANTS, issuer: 'https://a.test/{tenant}?x' }, 'issuer: must be a URL that begins with'],
+      ...[
+        'https://{tenant}/',
+        'https://{tenant}.a.test/',
+        'https://a.test/x{tenant}',
+        'https://a.test/{tenant}x',
+        'https://a.test/{tenant}/{tenant}',
+        'https://a.test/{tenant}/{x}',
+        'https://a.test/{tenantid}/v2.0',
+        'https://a.test/{Tenant}',
+        'https://a.test/{{tenant}}',
+        'https://a.test/{tenant}/}',
+      ].map((issuer) => [{ ...TENANTS, issuer }, `issuer: ${BRACES}`] as const),
+      ...[
+        'a',
+        [],
+        ['*', 'a'],
+        ['a', '*'],
+        [''],
+        ['-a'],
+        ['.'],
+        ['a/b'],
+        ['a b'],
+        ['a\n'],
+        ['a%2f'],
+        ['{tenant}'],
+        ['ä'],
+        ['a'.repeat(65)],
+        [7],
+        [['a']],
+        [, 'a'],
+        Array.from({ length: 1_001 }, (_, index) => `t${index}`),
+      ].map((list) => [{ ...TENANTS, list }, 'list: must be a list of 1 to 1,000 tenants, each'] as const),
+      [{ ...TENANTS, claim: 'a b' }, 'claim: is empty, or has white space or a NUL; remove it'],
+      [
+        { ...TENANTS, authorizationServer: 'http://a.test' },
+        'authorizationServer: must be a URL that begins',
+      ],
+      [{ ...TENANTS, authorizationServer: TENANTS.issuer }, `authorizationServer: ${ISSUER}`],
+      [{ ...TENANTS, tenantClaim: 'tid' }, 'tenantClaim: is no option; '],
+    ] as const
+  ).map(([given, problem]) => {
+    return ['tenants', () => tenants(given as never), `tenants: ${problem}`] as const;
   }),
   ['a log', () => jsonLog({ level: 'INFO' as never }), 'log: level: must be one of silent, error, warn, '],
   ['a log', () => jsonLog({ access: 'true' as never }), 'log: access: must be true or false'],

@@ -14,6 +14,7 @@ import { throughProxy } from '../../../src/proxy.ts';
 import { redisReplayStore } from '../../../src/redis.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { createRevocations } from '../../../src/revocations.ts';
+import { tenants } from '../../../src/tenants.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 
 const { options: TEST } = createTestIssuer();
@@ -27,6 +28,7 @@ const PARTS = {
     clientCertificates({ source: 'pem', field: 'Secret-Word', proxies: ['192.0.2.44'] }),
   revocations: () => createRevocations({ store: 'redis://user:secret-word@127.0.0.1:1' }),
   keyAccess: () => keyAccess({ caFile: CLUSTER_AUTHORITY }),
+  tenants: () => tenants({ issuer: 'https://secret-word.test/{tenant}/', list: ['a'] }),
   metadata: () => resourceMetadata({ url: 'https://api.test/secret-word' }),
   cors: () => cors({ origins: ['https://secret-word.test'] }),
   metrics: () => createMetrics({ port: 4_444, host: 'secret-word' }),
@@ -61,7 +63,15 @@ for (const [name, make] of Object.entries(PARTS)) {
 
 const served = { routes: [get('/a', open, () => ({}))] };
 
-for (const name of ['connect', 'clientCertificates', 'keyAccess', 'metadata', 'cors', 'metrics'] as const) {
+for (const name of [
+  'connect',
+  'clientCertificates',
+  'keyAccess',
+  'tenants',
+  'metadata',
+  'cors',
+  'metrics',
+] as const) {
   test(`the part ${name} serves one service, and a second use throws [§11]`, async () => {
     const part = PARTS[name]();
     const service = createService(served, { ...TEST, [name]: part });

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import {
+  createKeyFetcher,
   closed,
   fetchKeys,
   reasonOf,

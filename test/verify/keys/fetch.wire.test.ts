@@ -7,11 +7,11 @@ import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { startProxy } from '../../idp/proxy.ts';
 import { startRawServer, type RawServer } from '../../idp/raw-server.ts';
 import {
+  createKeyFetcher,
   connectThrough,
   fetchKeys,
   reasonOf,
@@ -256,8 +256,8 @@ test('sends the same fields for discovery and keys, at every fetch, directly and
 /** The outcome of a fetch in another process with these variables and no others. */
 async function endInProcess(variables: Record<string, string>): Promise<string> {
   const fetchModule = new URL('../../../src/verify/keys/fetch.ts', import.meta.url).href;
-  const script = `import { createKeyFetcher } from ${JSON.stringify(fetchModule)};
-    const fetched = createKeyFetcher({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })();
+  const script = `import { createKeyFetch } from ${JSON.stringify(fetchModule)};
+    const fetched = createKeyFetch({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })(AbortSignal.timeout(5_000));
     console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
   const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };

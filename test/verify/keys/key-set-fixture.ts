@@ -3,7 +3,7 @@ import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, type Algorithm, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
-import { KeySet } from '../../../src/verify/keys/key-set.ts';
+import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createLog } from '../../../src/options/log.ts';
 import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -56,7 +56,7 @@ export class KeySetFixture {
     // Not 0, since no clock starts with the process.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
-    this.keys = new KeySet(
+    this.keys = createKeySet(
       'partner',
       () => this.#fetch(),
       this.clock,

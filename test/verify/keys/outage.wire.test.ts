@@ -1,8 +1,8 @@
 /* The service over HTTP while its provider fails and comes back. */
 import assert from 'node:assert/strict';
+import { createKeyFetcher } from './fetch-fixture.ts';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { REFUSALS } from '../../../src/verify/base/refusal.ts';
-import { createKeyFetcher } from '../../../src/verify/keys/fetch.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import type { Fault, ListenerFault, NamedFault } from '../../idp/faults.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';

@@ -6,8 +6,10 @@ import type { TokenOptions } from '../../../src/verify/token/claims.ts';
 import { rawJws } from '../../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
 
-/** Whether a token is revoked, the store says: it has tests of its own (options/redis/). */
-export type TokenReason = Exclude<keyof typeof REFUSALS.invalid_token, 'revoked'>;
+/** What parts find has tests of its own (options/redis/, options/tenants/). */
+type OfParts = 'revoked' | 'key-issuer-mismatch' | 'tenant-mismatch';
+
+export type TokenReason = Exclude<keyof typeof REFUSALS.invalid_token, OfParts>;
 
 /** A token before it is signed, and how it is presented. */
 export interface Draft {

@@ -1,7 +1,7 @@
 /* Tokens and a verifier without a network: one change at a time, verified with every size of cache. */
 import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
-import { KeySet } from '../../../src/verify/keys/key-set.ts';
+import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createTokenVerifier, type VerifiedToken } from '../../../src/verify/token/verify.ts';
@@ -101,7 +101,7 @@ export async function openVerifier(
   cacheEntries: number,
   { rules, jwks }: Circumstances = {},
 ): Promise<TimedVerifier> {
-  const keys = new KeySet(
+  const keys = createKeySet(
     'idp',
     async () => keySetOf(jwks),
     new TestClock(NOW * 1000),

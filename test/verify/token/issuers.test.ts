@@ -1,7 +1,7 @@
 /* Tokens of several issuers: which issuer's settings and keys apply, and that the others do not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { KeySet } from '../../../src/verify/keys/key-set.ts';
+import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createTokenVerifier, verifiedOf } from '../../../src/verify/token/verify.ts';
@@ -45,7 +45,7 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
   const fetches: string[] = [];
 
   const keysOf = (name: string) =>
-    new KeySet(
+    createKeySet(
       name,
       async () => {
         fetches.push(name);
@@ -205,7 +205,7 @@ test('names in a refusal the issuer whose key was found', async () => {
 });
 
 test('with one issuer, checks key and signature before the issuer', async () => {
-  const keys = new KeySet(
+  const keys = createKeySet(
     'idp',
     async () => ({ keys: [signingKey.publicJwk] }),
     clock,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
-import { KeySet } from '../../../src/verify/keys/key-set.ts';
+import { createKeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import type { MaybePromise } from '../../../src/verify/base/clock.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
@@ -123,7 +123,7 @@ async function stand(cacheEntries: number) {
     fetches: 0,
   };
   const clock = new TestClock(at);
-  const keys = new KeySet(
+  const keys = createKeySet(
     'idp',
     () => {
       provider.fetches += 1;
@@ -208,7 +208,10 @@ test('looks up no key for a token that is refused without one [docs/how-a-reques
       fetches += 1;
     });
 
-  const cold = verifierOver(new KeySet('idp', never, new TestClock(at), () => {}), 1);
+  const cold = verifierOver(
+    createKeySet('idp', never, new TestClock(at), () => {}),
+    1,
+  );
   const before: readonly TokenReason[] = [
     'token-malformed',
     'header-malformed',

@@ -1,0 +1,90 @@
+// How many key sets of tenants are fetched at a time, and how often for unknown keys. Promises: tenants whose
+// provider hangs or fails leave room for the others, and strangers cause no flood of fetches.
+import type { Clock } from '../../verify/base/clock.ts';
+import { FetchError } from '../../verify/keys/jwks.ts';
+
+const MOST = 20;
+/** Of sets whose last fetch failed. */
+const MOST_AGAIN = 5;
+
+interface Turn {
+  readonly isAgain: boolean;
+  readonly begin: () => void;
+}
+
+/** Of all issuers of a gate or service. */
+export class Slots {
+  readonly #waiting = new Set<Turn>();
+  readonly #running = new Set<Turn>();
+
+  /**
+   * Calls `fetch` in its turn. When `signal` aborts, it rejects and gives the slot back, even if `fetch`
+   * ignores the signal.
+   */
+  async run<Result>(isAgain: boolean, signal: AbortSignal, fetch: () => Promise<Result>): Promise<Result> {
+    const { promise: begun, resolve: begin } = createDeferred();
+    const ended = rejectionBy(signal);
+    const turn = { isAgain, begin };
+    this.#waiting.add(turn);
+    this.#beginNext();
+    try {
+      await Promise.race([ended, begun]);
+      return await Promise.race([ended, fetch()]);
+    } finally {
+      this.#waiting.delete(turn);
+      this.#running.delete(turn);
+      this.#beginNext();
+    }
+  }
+
+  /** In the order in which they came. */
+  #beginNext() {
+    for (const turn of this.#waiting) {
+      if (this.#running.size >= MOST) return;
+      if (turn.isAgain && this.#countAgain() >= MOST_AGAIN) continue;
+
+      this.#waiting.delete(turn);
+      this.#running.add(turn);
+      turn.begin();
+    }
+  }
+
+  #countAgain() {
+    return [...this.#running].filter(({ isAgain }) => isAgain).length;
+  }
+}
+
+function createDeferred() {
+  let resolve = () => {};
+  const promise = new Promise<void>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+const rejectionBy = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(new FetchError('timeout')));
+  });
+
+const MOST_A_SECOND = 10;
+
+/** Bounds what happens in any second. */
+export class Pace {
+  readonly #clock: Clock;
+  /** Monotonic, the oldest first. */
+  #times: readonly number[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Whether one more may happen now, which then counts. */
+  readonly mayGoOn = (): boolean => {
+    const now = this.#clock.monotonic();
+    const recent = this.#times.filter((time) => now - time < 1_000);
+    const isFull = recent.length >= MOST_A_SECOND;
+    this.#times = isFull ? recent : [...recent, now];
+    return !isFull;
+  };
+}

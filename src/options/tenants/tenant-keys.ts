@@ -1,0 +1,220 @@
+// The key sets of an issuer whose tenants have one each. Promises: a set is fetched for the first token of
+// its tenant, and again only for one that needs it; addresses are made of the list alone. To the outside, all
+// sets are one: one of them is kept fresh, so that the issuer is ready before any token comes.
+import type { Clock, MaybePromise } from '../../verify/base/clock.ts';
+import { printable, type Count, type Log, type Surroundings } from '../../verify/base/events.ts';
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { withDeadline, type FetchKeySet } from '../../verify/keys/fetch.ts';
+import type { Algorithm, ImportKey, VerificationKey } from '../../verify/keys/jwk.ts';
+import {
+  createKeySet,
+  MAX_AGE_MILLIS,
+  MAX_BACKOFF_MILLIS,
+  MIN_BACKOFF_MILLIS,
+  REFRESH_AFTER_MILLIS,
+  REQUEST_PAUSE_MILLIS,
+  type KeySet,
+} from '../../verify/keys/key-set.ts';
+import { Pace, type Slots } from './slots.ts';
+
+/** What the sets of one issuer share. */
+export interface TenantKeysOptions {
+  readonly issuerName: string;
+  readonly importKey: ImportKey;
+  /** Makes a fetch of the keys of a tenant from the list. */
+  readonly createFetch: (tenant: string) => FetchKeySet;
+  readonly slots: Slots;
+}
+
+/** How many sets `--check` fetches at a time. */
+const MOST_CHECKED = 10;
+
+/** The key set of one tenant. */
+class TenantSet {
+  readonly keys: KeySet;
+  readonly #clock: Clock;
+  #askedAtMillis = -Infinity;
+  #fetchedAtMillis = -Infinity;
+  #hasFailed = false;
+  #usable = 0;
+
+  constructor(tenant: string, options: TenantKeysOptions, around: Surroundings, pace: Pace) {
+    const { issuerName, importKey, slots } = options;
+    const { clock, count } = around;
+    const fetch = options.createFetch(tenant);
+
+    const fetchInTurn = withDeadline((signal) =>
+      slots.run(this.#hasFailed, signal, () => {
+        // A set whose turn never came has not failed.
+        this.#hasFailed = true;
+        return fetch(signal);
+      }),
+    );
+
+    const countFetch: Count = (event, word, name) => {
+      this.#note(word === 'ok');
+      count?.(event, word, name);
+    };
+
+    const log = logFor(tenant, around);
+    this.#clock = clock;
+    this.keys = createKeySet(issuerName, fetchInTurn, clock, log, countFetch, importKey, pace.mayGoOn);
+    // No timer of its own: a tenant that nobody asks for would be fetched for ever.
+    this.keys.close();
+  }
+
+  #note(isGood: boolean) {
+    this.#fetchedAtMillis = this.#clock.monotonic();
+    if (!isGood) return;
+
+    this.#hasFailed = false;
+    this.#usable = this.keys.usable();
+  }
+
+  find(kid: string | undefined, algorithm: Algorithm): MaybePromise<VerificationKey | Refused> {
+    this.#askedAtMillis = this.#clock.monotonic();
+    const isPaused = this.#askedAtMillis - this.#fetchedAtMillis < REQUEST_PAUSE_MILLIS;
+    // Also after an error: nothing else fetches again.
+    if (this.keys.ageMillis() >= REFRESH_AFTER_MILLIS && !isPaused) void this.keys.refresh();
+    return this.keys.find(kid, algorithm);
+  }
+
+  /** Without a fetch. */
+  usable() {
+    return this.keys.ageMillis() < MAX_AGE_MILLIS ? this.#usable : 0;
+  }
+
+  /** Whether a token came while its keys would not be fetched again. */
+  isInUse() {
+    return this.#clock.monotonic() - this.#askedAtMillis < REFRESH_AFTER_MILLIS;
+  }
+}
+
+/** At `debug`, a line names the tenant. */
+function logFor(tenant: string, { log, level }: Surroundings): Log {
+  if (level !== 'debug') return log;
+
+  const named = { tenant: printable(tenant) };
+  return (event, fields, error) => log(event, { ...fields, ...named }, error);
+}
+
+function agesOf(sets: readonly TenantSet[]) {
+  return sets.map(({ keys }) => keys.ageMillis());
+}
+
+export class TenantKeys {
+  readonly #tenants: readonly string[];
+  readonly #options: TenantKeysOptions;
+  readonly #around: Surroundings;
+  readonly #pace: Pace;
+  readonly #sets = new Map<string, TenantSet>();
+  /** Of the tenant whose set is kept fresh. */
+  #kept = 0;
+  #keeping: Promise<void> | undefined;
+  #backoffMillis = MIN_BACKOFF_MILLIS;
+  #isWaiting = false;
+  #cancelRetry = () => {};
+  #isClosed = false;
+
+  constructor(tenants: readonly string[], options: TenantKeysOptions, around: Surroundings) {
+    this.#tenants = tenants;
+    this.#options = options;
+    this.#around = around;
+    this.#pace = new Pace(around.clock);
+  }
+
+  /** Of a tenant from the list. */
+  of(tenant: string): TenantSet {
+    const known = this.#sets.get(tenant);
+    if (known !== undefined) return known;
+
+    const set = new TenantSet(tenant, this.#options, this.#around, this.#pace);
+    this.#sets.set(tenant, set);
+    return set;
+  }
+
+  /** All sets as one, for readiness and metrics. No token is of this issuer. */
+  asOne(): KeySet {
+    return {
+      find: () => refuse('issuer-mismatch'),
+      ageMillis: () => this.#ageMillis(),
+      usable: () => this.#usable(),
+      refresh: () => this.#refresh(),
+      close: () => this.#close(),
+    };
+  }
+
+  async refreshAll() {
+    // Those who take turns share it.
+    const left = this.#tenants.values();
+
+    const refreshInTurn = async () => {
+      for (const tenant of left) await this.of(tenant).keys.refresh();
+    };
+
+    await Promise.all(Array.from({ length: MOST_CHECKED }, refreshInTurn));
+  }
+
+  /** Of the oldest in use, or else the youngest. Infinity before the first success. */
+  #ageMillis() {
+    const used = this.#all().filter((set) => set.isInUse());
+    const held = agesOf(used).filter(Number.isFinite);
+    return held.length > 0 ? Math.max(...held) : this.#youngestMillis();
+  }
+
+  #youngestMillis() {
+    return Math.min(...agesOf(this.#all()));
+  }
+
+  #all() {
+    return [...this.#sets.values()];
+  }
+
+  /** Asking keeps one fresh. */
+  #usable() {
+    if (!this.#isKept() && !this.#isWaiting) void this.#refresh();
+    return this.#all().reduce((sum, set) => sum + set.usable(), 0);
+  }
+
+  #isKept() {
+    return this.#youngestMillis() < REFRESH_AFTER_MILLIS;
+  }
+
+  /** Fetches one set, and after a failure later the next one's, until one is held. Never rejects. */
+  #refresh(): Promise<void> {
+    this.#keeping ??= this.#keepOne().finally(() => {
+      this.#keeping = undefined;
+    });
+    return this.#keeping;
+  }
+
+  async #keepOne() {
+    const tenant = this.#tenants[this.#kept % this.#tenants.length] ?? '';
+    await this.of(tenant).keys.refresh();
+    if (this.#isKept()) {
+      this.#backoffMillis = MIN_BACKOFF_MILLIS;
+      return;
+    }
+
+    this.#kept += 1;
+    this.#retryLater();
+  }
+
+  #retryLater() {
+    if (this.#isClosed) return;
+
+    // Jitter: replicas must not retry together.
+    const delayMillis = this.#backoffMillis * (0.8 + 0.2 * Math.random());
+    this.#backoffMillis = Math.min(MAX_BACKOFF_MILLIS, this.#backoffMillis * 2);
+    this.#isWaiting = true;
+    this.#cancelRetry = this.#around.clock.after(delayMillis, () => {
+      this.#isWaiting = false;
+      if (!this.#isKept()) void this.#refresh();
+    });
+  }
+
+  #close() {
+    this.#isClosed = true;
+    this.#cancelRetry();
+  }
+}

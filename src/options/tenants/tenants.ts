@@ -1,0 +1,152 @@
+// Tenants by template: a provider whose tenants each have an issuer (iss) of their own. Promises: no two
+// issuers accept one `iss`, and no stranger can cause a fetch by naming a tenant. Loads no gate.
+import {
+  readOptions,
+  requireGood,
+  textWithoutBlanks,
+  throwProblem,
+  type Given,
+  type Rule,
+  type RulesOf,
+} from '../../verify/base/option.ts';
+import { Part } from '../../verify/base/part.ts';
+import {
+  ISSUER_RULES,
+  ownerOf,
+  SAME_ISSUER,
+  type IssuersByName,
+  type IssuerValues,
+  type TenantsPart,
+} from '../../verify/options.ts';
+import { createIssuer } from './tenant-issuer.ts';
+import { EVERY, isTemplate, isTenant, overlapping, Template, TEMPLATE_RULES } from './template.ts';
+
+interface TenantsValues {
+  /** The issuers (`iss`) of the tenants: a URL with `{tenant}` as one segment of its path. */
+  readonly issuer: string;
+  /** The tenants, or `['*']` for every tenant of the provider. */
+  readonly list: readonly string[];
+  /** A claim that must be the tenant, in a token that has it. Default: `tid`. */
+  readonly claim: string;
+  /** Where clients get a token: resource metadata name it in place of the template. */
+  readonly authorizationServer: string | undefined;
+}
+
+export interface TenantsOptions
+  extends Given<Omit<TenantsValues, 'issuer' | 'list'>>, Pick<TenantsValues, 'issuer' | 'list'> {}
+
+const NO_TEMPLATE =
+  'must have {tenant} as one whole segment of its path; for a single issuer, use the option issuer';
+
+const templateUrl: Rule = (value) =>
+  TEMPLATE_RULES.issuerOrTemplate(value) ?? (isTemplate(String(value)) ? undefined : NO_TEMPLATE);
+
+const MOST_TENANTS = 1_000;
+
+const NOT_TENANTS =
+  'must be a list of 1 to 1,000 tenants, each 1 to 64 letters, digits and ._- that begin with a letter or ' +
+  'digit; or * alone, for every tenant of the provider';
+
+const tenantList: Rule = (value) => {
+  if (!Array.isArray(value) || value.length < 1 || value.length > MOST_TENANTS) return NOT_TENANTS;
+
+  const isEvery = value.length === 1 && value[0] === EVERY;
+  return isEvery || Array.from(value).every(isTenant) ? undefined : NOT_TENANTS;
+};
+
+export { TEMPLATE_RULES };
+
+export const TENANTS_RULES: RulesOf<TenantsOptions> = {
+  issuer: templateUrl,
+  list: tenantList,
+  claim: textWithoutBlanks,
+  authorizationServer: ISSUER_RULES.issuer,
+};
+
+const REQUIRED = {
+  issuer: 'is missing; write the issuers (iss) of the tenants, with {tenant} as one segment',
+  list: "is missing; list the tenants, or write ['*'] for every tenant of the provider",
+};
+
+const OWNER = 'tenants';
+
+const NOT_BOTH = 'stands in tenants({ issuer }) already; remove it here';
+
+const NO_ADDRESS = 'is required by tenants, whose keys nothing discovers; set the URL of their key set';
+
+const NO_STRANGERS =
+  'must not have {tenant} beside *: strangers would cause fetches; list the tenants, or name one key set';
+
+const NO_SERVER = 'is required by resource metadata; set the URL of the authorization server of your clients';
+
+/**
+ * Accepts the tokens of the tenants of one provider, which have an issuer each: for the option `tenants` of
+ * an issuer. Throws a `TypeError` for an option that is wrong.
+ *
+ * @example tenants({ issuer: 'https://login.microsoftonline.com/{tenant}/v2.0', list: [tenantId] })
+ */
+export function tenants(options: TenantsOptions): TenantsPart {
+  const read = readOptions<TenantsValues>(options, TENANTS_RULES, { claim: 'tid' }, REQUIRED, OWNER);
+  const { issuer, list, claim, authorizationServer } = read;
+  const template = new Template(issuer, list);
+
+  return Part.make(OWNER, {
+    template: issuer,
+    list,
+    authorizationServer,
+
+    requireFit(name, issuers, whole) {
+      requireFit(ownerOf(name), read, issuers[name], whole);
+      requireApart(issuers);
+    },
+
+    createIssuer: (own, fetchFrom, surroundings) =>
+      createIssuer({ ...own, tenantClaim: claim }, template, fetchFrom, surroundings),
+  });
+}
+
+/** Within the options of its issuer, and of the gate or service. */
+function requireFit(
+  owner: string,
+  { issuer, list, authorizationServer }: TenantsValues,
+  given: IssuerValues | undefined,
+  whole: object,
+) {
+  const { jwksUri } = given ?? {};
+  if (given?.issuer !== issuer) throwProblem(`${owner}issuer`, NOT_BOTH);
+
+  const isForTest = 'fetchKeys' in whole;
+  if (jwksUri === undefined && !isForTest) throwProblem(`${owner}jwksUri`, NO_ADDRESS);
+  if (jwksUri !== undefined) requireGood(`${owner}jwksUri`, TEMPLATE_RULES.addressOrTemplate, jwksUri);
+  if (isTemplate(jwksUri) && list.includes(EVERY)) throwProblem(`${owner}jwksUri`, NO_STRANGERS);
+
+  const isNamed = authorizationServer !== undefined || !('metadata' in whole);
+  if (!isNamed) throwProblem(`${owner}tenants: authorizationServer`, NO_SERVER);
+}
+
+function requireApart(issuers: IssuersByName) {
+  const all = Object.entries(issuers).map(([name, values]) => {
+    const { issuer } = values;
+    const content = Part.contentOf(values.tenants);
+    return { name, issuer, template: content && new Template(content.template, content.list) };
+  });
+  const [name] = overlapping(all);
+  if (name !== undefined) throwProblem(`${ownerOf(name)}issuer`, SAME_ISSUER);
+}
+
+/** The settings of an issuer. One that has a problem is absent. */
+interface Configured {
+  readonly issuer?: string | undefined;
+  readonly tenantList?: readonly string[] | undefined;
+}
+
+/** The names of issuers that could accept a token of an earlier one. */
+export function overlappingSettings(issuers: Readonly<Record<string, Configured>>): readonly string[] {
+  const all = Object.entries(issuers).flatMap(([name, { issuer, tenantList }]) => {
+    if (issuer === undefined) return [];
+
+    const template = tenantList && new Template(issuer, tenantList);
+    return [{ name, issuer, template }];
+  });
+  return overlapping(all);
+}

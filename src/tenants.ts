@@ -1,0 +1,2 @@
+// The entry point `gatehouse-http/tenants`: tenants of one provider that have an issuer each.
+export { tenants, type TenantsOptions } from './options/tenants/tenants.ts';
