@@ -18,9 +18,9 @@ const OVER: Readonly<Record<string, number>> = {
   verify: 17_420,
   createGate: 28_070,
   createService: 41_670,
-  runService: 53_460,
-  server: 54_680,
-  'all of src': 92_400,
+  runService: 53_510,
+  server: 54_720,
+  'all of src': 92_440,
 };
 
 const GROWTH = 1.02;
