@@ -83,6 +83,25 @@ test(
   },
 );
 
+test(
+  'has threads to look up names for every fetch of the keys of tenants (on Linux, as built)',
+  { skip: !canCountThreads },
+  async (t) => {
+    const base = 'https://localhost:1/';
+    const shared = { IDP_ISSUER: `${base}{tenant}`, IDP_TENANTS: 'a', IDP_JWKS_URI: `${base}keys` };
+    const [ofShared, ofOwn] = await Promise.all(
+      [{}, { IDP_JWKS_URI: `${base}{tenant}/keys` }].map(async (own) => {
+        const environment = { IDP_DOMAIN: 'localhost:1', ...shared, ...own };
+        const service = await runProcess(t, { environment });
+        await service.logged('signing keys could not be fetched');
+        return threadsOf(service.child.pid);
+      }),
+    );
+    // For each name, libuv needs two threads.
+    assert.equal(ofOwn! - ofShared!, 40);
+  },
+);
+
 test('refuses ambiguous framing even if NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.1, G8]', async (t) => {
   const service = await runProcess(t, {
     environment: { NODE_OPTIONS: '--insecure-http-parser', METRICS_PORT: '0', HOST: '127.0.0.1' },

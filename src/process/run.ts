@@ -25,7 +25,7 @@ import {
   type Loaded,
   type Settings,
 } from '../settings/load-settings.ts';
-import type { SettingsTable } from '../settings/table.ts';
+import { isTemplate, type SettingsTable } from '../settings/table.ts';
 import { hookProblems, readHooks, type Hooks } from './hooks.ts';
 import { endOnSignal, start } from './life.ts';
 import { probe } from './probe.ts';
@@ -123,13 +123,18 @@ async function run(planned: Planned, isCheck: boolean) {
   return serve(service, deployment);
 }
 
+/** How many key sets of tenants are fetched at a time. */
+const MOST_OF_TENANTS = 20;
+
 /**
  * Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy and
- * each store get a thread.
+ * each store get a thread, and so does each fetch of the keys of a tenant.
  */
 function threadsFor({ issuers, revocationStore }: Settings) {
-  const more = revocationStore === undefined ? 2 : 3;
-  return 2 * (Object.keys(issuers).length + more);
+  const ofStores = revocationStore === undefined ? 2 : 3;
+  const haveOwnKeys = Object.values(issuers).some(({ jwksUri }) => isTemplate(jwksUri));
+  const ofTenants = haveOwnKeys ? MOST_OF_TENANTS : 0;
+  return 2 * (Object.keys(issuers).length + ofStores + ofTenants);
 }
 
 function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log: ServiceOptions['log']) {

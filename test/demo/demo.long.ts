@@ -173,10 +173,10 @@ for (const { name, words, routes, port, signal } of cases) {
       const origin = webOriginIn(demo.output());
       const { service } = await descriptionOf(demo);
       const url = `${service}/api/public`;
-      const asked = { Origin: origin, 'Access-Control-Request-Method': 'DELETE' };
+      const asked = { Origin: origin, 'Access-Control-Request-Method': 'PATCH' };
       const preflight = await fetch(url, { method: 'OPTIONS', headers: asked });
-      assert.match(preflight.headers.get('access-control-allow-methods') ?? '', /\bDELETE\b/);
-      const response = await fetch(url, { method: 'DELETE', headers: { Origin: origin } });
+      assert.match(preflight.headers.get('access-control-allow-methods') ?? '', /\bPATCH\b/);
+      const response = await fetch(url, { method: 'PATCH', headers: { Origin: origin } });
       assert.equal(response.status, 405);
       assert.match(response.headers.get('access-control-expose-headers') ?? '', /\bAllow\b/);
     });

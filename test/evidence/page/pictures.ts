@@ -45,7 +45,6 @@ export async function takePictures(command: string): Promise<void> {
   const browser = await startBrowser(command);
   try {
     await demo.until(UP);
-    await browser.tab.send('Emulation.setScrollbarsHidden', { hidden: true });
     await look(browser.tab, 'light', WIDTH, HEIGHT);
     await open(browser.tab, webOriginIn(demo.output()));
     await play(browser.tab);

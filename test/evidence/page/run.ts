@@ -115,10 +115,10 @@ async function checkShown(tab: Tab): Promise<void> {
 
 async function checkMethods(tab: Tab): Promise<void> {
   const values = { path: '/api/private', as: 'visitor', way: 'proof' };
-  const posted = await sendOwn(tab, { ...values, method: 'POST', body: '{"a":1}' });
+  const posted = await sendOwn(tab, { ...values, method: 'PATCH', body: '{"a":1}' });
   report(
     'another method gets the response of the service',
-    /^405 [^]*POST \/api\/private/.test(posted),
+    /^405 [^]*PATCH \/api\/private/.test(posted),
     posted,
   );
   report('its body is sent as JSON', /Content-Type: application\/json\s+\{"a":1\}/.test(posted), posted);

@@ -25,6 +25,8 @@ export const textOf = (tab: Tab, selector: string) =>
 export async function look(tab: Tab, scheme: Scheme, width: number, height: number): Promise<void> {
   const features = [{ name: 'prefers-color-scheme', value: scheme }];
   await tab.send('Emulation.setEmulatedMedia', { features });
+  // As on a phone.
+  await tab.send('Emulation.setScrollbarsHidden', { hidden: true });
   const metrics = { width, height, deviceScaleFactor: 1, mobile: false };
   await tab.send('Emulation.setDeviceMetricsOverride', metrics);
 }
