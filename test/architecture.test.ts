@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_420,
-  createGate: 28_070,
-  createService: 41_670,
-  runService: 53_510,
-  server: 54_720,
-  'all of src': 92_440,
+  verify: 17_440,
+  createGate: 28_340,
+  createService: 41_920,
+  runService: 53_810,
+  server: 55_020,
+  'all of src': 92_770,
 };
 
 const GROWTH = 1.02;

@@ -22,7 +22,7 @@ import { closureOf, doorsOf, readSources, type Sources } from '../support/closur
 import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
 import { readReply } from '../support/reply.ts';
-import { read, samplesUnder } from './pages.ts';
+import { read } from './pages.ts';
 import { demoBlock, pictureBlock } from './pictures.ts';
 import { policyTable, routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
@@ -379,28 +379,12 @@ const readingOrder: Block = (written) => {
 const evidence: Block = () => {
   const rows = readTools().map(({ name, shows, takes, needs }) => [
     code(`npm run evidence ${name}`),
-    shows,
+    // Their links start at the root, and those of the page in its folder.
+    shows.replaceAll('](docs/', ']('),
     takes,
     needs,
   ]);
   return tableOf(['command', 'shows', 'takes', 'needs besides `npm ci`'], rows);
-};
-
-/** A whole file. */
-const fileIn =
-  (language: string, name: string): Block =>
-  () =>
-    `\`\`\`${language}\n${read(name)}\`\`\`\n`;
-
-/** The lines that put the gate in front of each server. */
-const gates: Block = () => {
-  const page = 'docs/in-front-of-your-server.md';
-  const parts = ['node:http', 'Express 4 and 5', 'Fastify 5', 'Hono on Node'].flatMap((heading) => [
-    `\n// ${heading}\n`,
-    ...samplesUnder(page, heading, 'ts'),
-  ]);
-  const [opening = ''] = samplesUnder(page, 'In front of your server', 'ts');
-  return `\`\`\`ts\n${opening}${parts.join('')}\`\`\`\n`;
 };
 
 export const BLOCKS: Readonly<Record<string, Block>> = {
@@ -411,7 +395,6 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   closures,
   events,
   evidence,
-  gates,
   peers,
   where: () => pictureBlock('where'),
   shapes: () => pictureBlock('shapes'),
@@ -437,9 +420,4 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),
   policy: policyTable,
-  'example-main': fileIn('ts', 'test/example/src/main.ts'),
-  'example-routes': fileIn('ts', 'test/example/src/routes.ts'),
-  'example-schemas': fileIn('ts', 'test/example/src/schemas.ts'),
-  'example-tests': fileIn('ts', 'test/example/src/routes.tests.ts'),
-  'example-image': fileIn('dockerfile', 'test/example/Dockerfile'),
 };

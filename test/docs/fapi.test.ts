@@ -163,14 +163,14 @@ const ofKey = { jkt: holder.thumbprint };
 
 for (const [words, held] of [
   ['bound to the certificate of the request', { cnf: ofCertificate, certificate: client }],
-  ['with the certificate of another client', { cnf: ofCertificate, certificate: otherClient }],
+  ["with another client's certificate", { cnf: ofCertificate, certificate: otherClient }],
   ['the same token without a certificate', { cnf: ofCertificate }],
-  ['somebody else sent', { cnf: ofCertificate, certificate: client, peer: '192.0.2.1' }],
-  ['bound to nothing', { certificate: client }],
-  ['bound to a key, with its proof', { cnf: ofKey, scheme: 'DPoP' }],
+  ['header from an untrusted address', { cnf: ofCertificate, certificate: client, peer: '192.0.2.1' }],
+  ['unbound Bearer token', { certificate: client }],
+  ['key-bound token with its proof', { cnf: ofKey, scheme: 'DPoP' }],
   ['bound to both', { cnf: { ...ofKey, ...ofCertificate }, scheme: 'DPoP' }],
 ] as const) {
-  test(`gives a request with a token or certificate ${words} what the page says [FAPI 2.0 §5.3.4(5), RFC 8705 §3]`, async () => {
+  test(`gives the response of the page to a request: ${words} [FAPI 2.0 §5.3.4(5), RFC 8705 §3]`, async () => {
     const row = tableUnder(PAGE, 'With certificates').find(([first = '']) => first.includes(words));
     assert.equal(await outcomeOf(held), row?.[1]?.replaceAll('`', ''));
   });

@@ -128,12 +128,15 @@ for (const page of PAGES.filter((name) => name.startsWith('docs/'))) {
   });
 }
 
-test('the README lists every page of docs', () => {
-  const listed = [...read('README.md').matchAll(/\]\((docs\/[\w-]+\.md)\)/g)].map(([, name = '']) => name);
+test('docs/README.md lists every page of docs, and README.md links to it', () => {
+  const index = 'docs/README.md';
+  const listed = linksIn(index).map((target) => posix.join('docs', target));
+  const pages = PAGES.filter((page) => page.startsWith('docs/') && page !== index);
   assert.deepEqual(
-    PAGES.filter((page) => page.startsWith('docs/') && !listed.includes(page)),
+    pages.filter((page) => !listed.includes(page)),
     [],
   );
+  assert.ok(linksIn('README.md').includes(index));
 });
 
 test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {

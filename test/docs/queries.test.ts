@@ -1,4 +1,4 @@
-/* What docs/your-own-api.md says of a query is what its schema gets. */
+/* What docs/routes-reference.md says of a query is what its schema gets. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { query } from '../../src/service/routes/inputs.ts';
@@ -8,7 +8,7 @@ import { codeIn, tableUnder } from './pages.ts';
 
 const AS_IT_IS = schemaOf((value) => ({ value }));
 
-for (const [asked = '', got = ''] of tableUnder('docs/your-own-api.md', 'What the schema of a query gets')) {
+for (const [asked = '', got = ''] of tableUnder('docs/routes-reference.md', 'Queries')) {
   test(`a schema gets ${got} for the query ${asked}`, () => {
     const [expected = ''] = codeIn(got);
     const texts = asked === 'none' ? [''] : codeIn(asked);

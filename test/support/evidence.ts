@@ -1,5 +1,5 @@
 /* What `npm run evidence` can run: each tool is a folder with a `run.ts`. The comment that opens it ends with
-   three lines, from which the table of the command and that of CONTRIBUTING.md are made:
+   three lines, from which the table of the command and that of docs/evidence.md are made:
 
    Shows: what a reader learns from it, in Markdown.
    Takes: how long it takes on two cores, once its packages are there.

@@ -1,6 +1,6 @@
 /* Measures gatehouse beside its peers and a plain node:http server: prints a table, draws a picture.
 
-   Shows: processor time per request, startup and memory compared with other servers, as ratios to plain
+   Shows: CPU time per request, startup time and memory of gatehouse and other servers, relative to plain
    `node:http`: see [docs/speed.md](docs/speed.md).
    Takes: 13 min.
    Needs: packages, a quiet machine. */

@@ -1,8 +1,8 @@
 /* Runs a service under mixed traffic with Prometheus beside it for three minutes, and keeps what Prometheus makes of the
    expressions of docs/dashboard.json, from which `npm run docs` draws the picture of the dashboard.
 
-   Shows: that the expressions of [docs/dashboard.json](docs/dashboard.json) have values for a real service; the
-   picture of the dashboard is drawn from them.
+   Shows: values for every expression of [docs/dashboard.json](docs/dashboard.json) from a real service, from
+   which the dashboard's picture is drawn.
    Takes: 4 min.
    Needs: `prometheus`. */
 import { spawn } from 'node:child_process';

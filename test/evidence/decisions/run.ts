@@ -2,7 +2,8 @@
    server on loopback that checks each message against the documented interface. It is an emulation: none of
    the three engines runs here.
 
-   Shows: that the recipes of [docs/decisions.md](docs/decisions.md#policy-engines) decide: Cedar itself, and OPA, OpenFGA and AuthZEN by their documented messages, emulated on loopback; that each is 503 when its engine fails, is slow or knows nothing.
+   Shows: the [policy engine recipes](docs/decisions.md#policy-engines): Cedar itself, and emulated OPA, OpenFGA
+   and AuthZEN; 503 when an engine fails, is slow or has no answer.
    Takes: 5 s.
    Needs: packages. */
 import assert from 'node:assert/strict';

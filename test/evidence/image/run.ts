@@ -1,8 +1,8 @@
 /* Runs the files of the image as an engine would, but without one: as process 1, as its user, and from a root
    that is read only. Shows the size, the user, the health check, and how signals end it.
 
-   Shows: the image without a container engine: its size, user, read-only root and health check, and that a signal
-   ends it as process 1.
+   Shows: the image without a container engine: size, user, read-only root, health check, and signals as process
+   1.
    Takes: 7 s.
    Needs: packages, Linux with namespaces for any user. */
 import assert from 'node:assert/strict';

@@ -1,7 +1,8 @@
 /* Writes the OpenAPI document of an API with schemas of zod, valibot and ArkType, and holds it against the
    published schema, each of its JSON Schemas against their dialect, and the whole against Redocly's rules.
 
-   Shows: that the document of `openApi()` is valid OpenAPI 3.1, passes the recommended rules of a linter without a warning, and has the schemas of the real zod, valibot and ArkType.
+   Shows: `openApi()` documents that are valid OpenAPI 3.1, pass a linter's recommended rules, and describe real
+   zod, valibot and ArkType schemas.
    Takes: 10 s.
    Needs: packages. */
 import assert from 'node:assert/strict';

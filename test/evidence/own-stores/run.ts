@@ -1,7 +1,7 @@
 /* The replay stores of docs/dpop.md that use a client of one's own, with a real Redis and a real PostgreSQL:
    of fifty uses of a proof at two gates, one is admitted; without the store, none.
 
-   Shows: that the lines of docs/dpop.md for ioredis and PostgreSQL accept a proof once.
+   Shows: the ioredis and PostgreSQL stores of docs/dpop.md accepting each proof once.
    Takes: 10 s.
    Needs: packages, redis-server, postgresql. */
 import assert from 'node:assert/strict';

@@ -2,9 +2,8 @@
    project of its own: on every line of Node it is imported and required, and the tests of test/example run;
    each TypeScript compiles them; each bundler makes one file of it.
 
-   Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; its use on Node 20.12 to 26, by TypeScript
-   5.4 to 7, with `@types/node` 20 and 26, and in one file of esbuild, Rolldown or Bun
-   (`npm run evidence package bundles` for that alone).
+   Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; the package on Node 20.12 to 26, with
+   TypeScript 5.4 to 7, and bundled by esbuild, Rolldown and Bun (`npm run evidence package bundles`).
    Takes: 1 min.
    Needs: packages. */
 import assert from 'node:assert/strict';

@@ -42,9 +42,9 @@ export const RESULTS = new URL('results.json', import.meta.url);
 export const ROWS: Readonly<Record<string, string>> = {
   idToken: 'an ID token with this audience',
   logoutToken: 'a logout token with this audience',
-  stolen: 'a token that is bound to a key, as a Bearer token without proof',
-  proof: 'a proof (DPoP) that was used before',
-  fields: 'two `Authorization` fields, the first one valid',
-  rotated: 'a token signed with a key that the provider has just published',
-  outage: 'a valid token; the provider has been down since startup',
+  stolen: 'a key-bound token as Bearer, without a proof',
+  proof: 'a replayed DPoP proof',
+  fields: 'two `Authorization` headers, the first one valid',
+  rotated: 'a token signed with a newly published key',
+  outage: 'a valid token, with the provider down since startup',
 };

@@ -2,8 +2,8 @@
    documentation shows (the servers of the benchmark), and compares the outcomes with those of results.json,
    from which the table of README.md is made. `--write` writes that file.
 
-   Shows: what other verifiers on Node do with an ID token, a stolen bound token, a proof that is used twice, a
-   new key and an outage: the table of README.md.
+   Shows: how other Node verifiers treat ID tokens, stolen bound tokens, replayed proofs, new keys and outages:
+   the table of README.md.
    Takes: 15 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';
@@ -56,6 +56,7 @@ async function start({ server }: Peer, provider: Provider): Promise<Running | un
       // What gatehouse reads.
       IDP_DOMAIN: provider.domain,
       IDP_AUDIENCE: provider.audience,
+      // The default of the package. Of all programs, only the sample profile B has another.
       IDP_DPOP_MODE: 'ALLOWED',
     },
   });

@@ -3,8 +3,8 @@
    differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
    compares a tarball that somebody else has packed.
 
-   Shows: that tarball and image are byte-identical when built in two folders with two major versions of Node, and
-   identical to a published tarball if you name its file.
+   Shows: byte-identical tarballs and images from two folders and two major versions of Node, or identical to a
+   published tarball that you pass.
    Takes: 10 s.
    Needs: packages, git. */
 import { execFileSync } from 'node:child_process';

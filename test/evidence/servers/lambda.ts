@@ -1,5 +1,6 @@
 /* Express and Hono on AWS Lambda with the lines of the page: real adapters, and events as AWS makes them. */
 import { readFileSync } from 'node:fs';
+import { EXPRESS_HANDLERS, honoWith } from './handlers.ts';
 import type { Server } from './programs.ts';
 
 const EVENTS = readFileSync(new URL('lambda-events.ts', import.meta.url), 'utf8').replace(/^export /gm, '');
@@ -10,17 +11,29 @@ const server = createServer(async (request, response) => {
   sendResult(await (handler as Function)(eventOf('${kind}', request), {}), response);
 }).listen(port, '127.0.0.1');`;
 
-const HELLO = `
-app.get('/api/orders', (_request, response) => {
-  response.end('Hello, ' + response.locals.caller.subject);
-});`;
+/** The request that the page gives the gate on each adapter. */
+const EVENT_OF = {
+  express: 'requestOf(getCurrentInvoke().event)',
+  serverlessHttp: 'requestOf(Object(request).apiGateway.event)',
+  hono: 'requestOf(context.env.event)',
+};
 
 const ON_EXPRESS: Server = {
   also: 'AWS Lambda',
-  heading: 'Express on Lambda',
+  heading: 'Express 4 and 5',
   runtime: 'node24',
-  before: `import express from 'express'; const app = express();`,
+  dots: 'not found',
+  before: `
+import { configure, getCurrentInvoke } from '@codegenie/serverless-express';
+import express from 'express';
+const app = express();${EXPRESS_HANDLERS}`,
+  replaced: [['gate.admit(request,', `gate.admit(${EVENT_OF.express},`]],
 };
+
+/** The adapter's request is no stream for the 404 that Express sends by itself. */
+const EXPRESS_HANDLER = `
+app.use((_request, response) => { response.status(404).end(); });
+const handler = configure({ app });`;
 
 /** The adapter leaves `rawHeaders` empty: the gate must say so. */
 const EMPTY = `
@@ -33,36 +46,44 @@ const asked = adapt((request: IncomingMessage, response: ServerResponse) =>
 const told = JSON.stringify(await asked(eventOf('http', { method: 'GET', url: '/', rawHeaders: ['Host', 'a.test'] } as never), {}));
 if (!/TypeError: .*rawHeaders/.test(told)) throw new Error(told);`;
 
-/** The adapter gives the event another way. */
-const SERVERLESS_HTTP: Server['replaced'] = [
-  [
-    `import { configure, getCurrentInvoke } from '@codegenie/serverless-express';`,
-    `import adapt from 'serverless-http';`,
-  ],
-  ['getCurrentInvoke().event', 'Object(request).apiGateway.event'],
-  ['configure({ app })', 'adapt(app)'],
-];
+const ON_SERVERLESS_HTTP: Server = {
+  ...ON_EXPRESS,
+  before: `
+import adapt from 'serverless-http';
+import express from 'express';
+const app = express();${EXPRESS_HANDLERS}`,
+  replaced: [['gate.admit(request,', `gate.admit(${EVENT_OF.serverlessHttp},`]],
+};
+
+const SERVERLESS_HANDLER = `
+const handler = adapt(app);`;
+
+const BINDINGS = '{ event: LambdaEvent }';
 
 const ON_HONO: Server = {
   also: 'AWS Lambda',
-  heading: 'Hono on Lambda',
-  before: '',
+  heading: 'Hono',
+  before: `import { handle } from 'hono/aws-lambda';${honoWith(BINDINGS)}`,
+  replaced: [
+    ['context.req.raw', EVENT_OF.hono],
+    ['<{ Variables', `<{ Bindings: ${BINDINGS}; Variables`],
+  ],
 };
 
-const HONO_ROUTE = `
-app.get('/api/orders', (context) => new Response('Hello, ' + context.get('caller').subject));`;
+const HONO_HANDLER = `
+const handler = handle(app);`;
 
 /** The path as the client sees it: a REST API has its stage in it, and routes do not. */
 const KINDS = { rest: '/prod/api/orders', http: '/api/orders', balancer: '/api/orders' };
 
 const EACH = Object.fromEntries(
   Object.entries(KINDS).flatMap(([kind, path]): [string, Server][] => [
-    [`lambda-express-${kind}`, { ...ON_EXPRESS, path, after: HELLO + serverOf(kind) }],
+    [`lambda-express-${kind}`, { ...ON_EXPRESS, path, after: EXPRESS_HANDLER + serverOf(kind) }],
     [
       `lambda-serverless-http-${kind}`,
-      { ...ON_EXPRESS, path, after: HELLO + serverOf(kind) + EMPTY, replaced: SERVERLESS_HTTP },
+      { ...ON_SERVERLESS_HTTP, path, after: SERVERLESS_HANDLER + serverOf(kind) + EMPTY },
     ],
-    [`lambda-hono-${kind}`, { ...ON_HONO, path, after: HONO_ROUTE + serverOf(kind) }],
+    [`lambda-hono-${kind}`, { ...ON_HONO, path, after: HONO_HANDLER + serverOf(kind) }],
   ]),
 );
 
@@ -72,7 +93,6 @@ export const LAMBDA: Readonly<Record<string, Server>> = {
   'lambda-express-http-stage': {
     ...ON_EXPRESS,
     path: '/prod/api/orders',
-    after: HELLO + serverOf('http'),
-    replaced: [['configure({ app })', `configure({ app: express().use('/prod', app) })`]],
+    after: EXPRESS_HANDLER.replace('{ app }', `{ app: express().use('/prod', app) }`) + serverOf('http'),
   },
 };

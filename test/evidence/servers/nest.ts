@@ -48,22 +48,21 @@ const BASE = {
 const PLAIN: Server = {
   ...BASE,
   before: BEFORE,
-  after: afterOf(),
+  after: afterOf('everyRoute'),
 };
 
 /** How an application sets up its filters and its guard. */
 const KINDS: Readonly<Record<string, Server>> = {
-  express: PLAIN,
-  'global-filter': { ...PLAIN, after: afterOf('', GLOBAL_FILTER) },
+  APP_GUARD: PLAIN,
+  'global-filter': { ...PLAIN, after: afterOf('everyRoute', GLOBAL_FILTER) },
   'controller-filter': {
     ...PLAIN,
     replaced: [['@Controller(', '@UseFilters(new HttpExceptionFilter())\n@Controller(']],
   },
-  APP_GUARD: {
+  UseGuards: {
     ...PLAIN,
-    also: 'NestJS',
-    heading: 'One guard for every route',
-    after: afterOf('everyRoute', GLOBAL_FILTER),
+    after: afterOf(),
+    replaced: [[`@AccessOf(needs(scope('read:orders')))`, `@UseGuards(guard(needs(scope('read:orders'))))`]],
   },
 };
 
@@ -78,7 +77,7 @@ const VERSIONS = { nest10: packagesOf(10), nest11: packagesOf(11), nest12: {} };
 const ON_FASTIFY: Server = {
   ...BASE,
   before: BEFORE.replace('.json(', '.send(') + `\nimport { FastifyAdapter } from '@nestjs/platform-fastify';`,
-  after: afterOf('', GLOBAL_FILTER, 'new FastifyAdapter(), '),
+  after: afterOf('everyRoute', GLOBAL_FILTER, 'new FastifyAdapter(), '),
   replaced: [
     ['http.getRequest(), access', 'http.getRequest().raw, access'],
     ['.setHeader(name, value)', '.header(name, value)'],

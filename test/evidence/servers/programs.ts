@@ -1,6 +1,7 @@
 /* Whole programs made of the lines of the pages, one for each server: what stands around the lines, what runs them, and how
    they differ in what they answer. */
 import { read, samplesUnder } from '../../docs/pages.ts';
+import { EXPRESS_HANDLERS, honoWith } from './handlers.ts';
 import { LAMBDA } from './lambda.ts';
 import { NEST } from './nest.ts';
 import { ROUTERS } from './routers.ts';
@@ -33,14 +34,30 @@ export interface Server {
   readonly replaced?: readonly (readonly [was: string, is: string])[];
 }
 
-const EXPRESS_AFTER = `
-app.get('/api/orders', (_request, response) => {
-  response.end('Hello, ' + response.locals.caller.subject);
-});
-const server = createServer(app).listen(port, '127.0.0.1');`;
+const ON_EXPRESS = {
+  heading: 'Express 4 and 5',
+  hasPosts: true,
+  dots: 'not found',
+  after: `
+const server = createServer(app).listen(port, '127.0.0.1');`,
+} as const;
 
-const HONO_ROUTE = `
-app.get('/api/orders', (context) => new Response('Hello, ' + context.get('caller').subject));`;
+const ON_FASTIFY = {
+  heading: 'Fastify 5',
+  hasPosts: true,
+  dots: 'not found',
+  before: `
+import Fastify from 'fastify';
+const fastify = Fastify();
+const listOrders = async (request: FastifyRequest) =>
+  'Hello, ' + request.getDecorator<Caller>('caller').subject;
+const addOrder = listOrders;`,
+  after: `
+await fastify.listen({ port, host: '127.0.0.1' });
+const { server } = fastify;`,
+} as const;
+
+const ON_HONO = { heading: 'Hono', hasPosts: true, before: honoWith('{}') } as const;
 
 const KOA_ROUTE = `
 app.use((context) => { context.body = 'Hello, ' + context.state.caller.subject; });`;
@@ -57,9 +74,8 @@ console.log('listening ' + server.port);`;
 export const SERVERS: Readonly<Record<string, Server>> = {
   'node-http': { heading: 'node:http', before: '' },
   express5: {
-    heading: 'Express 4 and 5',
-    before: `import express from 'express'; const app = express();`,
-    after: EXPRESS_AFTER,
+    ...ON_EXPRESS,
+    before: `import express from 'express'; const app = express();${EXPRESS_HANDLERS}`,
   },
   readme: {
     dots: 'not found',
@@ -81,24 +97,17 @@ export const SERVERS: Readonly<Record<string, Server>> = {
     ],
   },
   express4: {
-    heading: 'Express 4 and 5',
-    before: `import express from 'express4'; const app = express();`,
-    after: EXPRESS_AFTER,
+    ...ON_EXPRESS,
+    before: `import express from 'express4'; const app = express();${EXPRESS_HANDLERS}`,
+    replaced: [[`from 'express'`, `from 'express4'`]],
   },
   'express-mounted': {
+    ...ON_EXPRESS,
     ...MOUNTED,
-    heading: 'Express 4 and 5',
-    before: `import express from 'express'; const app = express.Router();`,
-    after: EXPRESS_AFTER.replace('createServer(app)', `createServer(express().use('/mounted', app))`),
+    before: `import express from 'express'; const app = express.Router();${EXPRESS_HANDLERS}`,
+    after: ON_EXPRESS.after.replace('createServer(app)', `createServer(express().use('/mounted', app))`),
   },
-  fastify5: {
-    heading: 'Fastify 5',
-    before: `import Fastify from 'fastify'; const fastify = Fastify();`,
-    after: `
-fastify.get('/api/orders', async (request) => 'Hello, ' + request.getDecorator<Caller>('caller').subject);
-await fastify.listen({ port, host: '127.0.0.1' });
-const { server } = fastify;`,
-  },
+  fastify5: ON_FASTIFY,
   koa3: {
     heading: 'Koa 3',
     before: `import Koa from 'koa'; const app = new Koa();`,
@@ -118,39 +127,41 @@ const server = createServer(outer.callback()).listen(port, '127.0.0.1');`,
   ...LAMBDA,
   ...ROUTERS,
   'hono-node': {
-    heading: 'Hono on Node',
+    ...ON_HONO,
     before: `
-import { Hono } from 'hono';
-import { getRequestListener, type HttpBindings } from '@hono/node-server';`,
-    after: `${HONO_ROUTE}
+import { getRequestListener, type HttpBindings } from '@hono/node-server';${honoWith('HttpBindings')}`,
+    after: `
 const server = createServer(getRequestListener(app.fetch)).listen(port, '127.0.0.1');`,
+    replaced: [
+      ['context.req.raw', 'context.env.incoming'],
+      ['<{ Variables', '<{ Bindings: HttpBindings; Variables'],
+    ],
   },
   'hono-app.request': {
-    heading: 'Hono on Bun, Deno and others',
-    before: `import { Hono } from 'hono';`,
+    ...ON_HONO,
     dots: 'resolved',
-    after: `${HONO_ROUTE}
-const server = createServer(async ({ url, headers, headersDistinct }, response) => {
+    after: `
+const server = createServer(async ({ method, url, headers, headersDistinct }, response) => {
   const given = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
     values.map((value) => [name, value] as [string, string]));
-  const { status, body, headers: fields } = await app.request('http://' + headers.host + url, { headers: given });
-  response.setHeaders(fields).writeHead(status).end(await new Response(body).text());
+  const asked = await app.request('http://' + headers.host + url, { method: method ?? '', headers: given });
+  response.setHeaders(asked.headers).writeHead(asked.status).end(await new Response(asked.body).text());
 }).listen(port, '127.0.0.1');`,
   },
+  'hono-bun': { ...ON_HONO, runtime: 'bun', dots: 'resolved', after: ON_BUN },
   'hono-bun-basePath': {
+    ...ON_HONO,
     ...MOUNTED,
     runtime: 'bun',
     dots: 'resolved',
-    heading: 'Hono on Bun, Deno and others',
-    before: `import { Hono } from 'hono';`,
-    replaced: [['}>();', `}>().basePath('/mounted');`]],
-    after: `${HONO_ROUTE}${ON_BUN}`,
+    before: honoWith('{}', `.basePath('/mounted')`),
+    after: ON_BUN,
   },
   'hono-deno': {
+    ...ON_HONO,
     runtime: 'deno',
-    heading: 'Hono on Bun, Deno and others',
-    before: `import { Hono } from 'hono';`,
-    after: `${HONO_ROUTE}
+    dots: 'not found',
+    after: `
 const server = Deno.serve({ port, hostname: '127.0.0.1', onListen() {} }, app.fetch);
 console.log('listening ' + server.addr.port);`,
   },

@@ -2,8 +2,8 @@
    without each, side by side in turns, on a machine that does nothing else. Arguments select pieces by words
    in their names.
 
-   Shows: the cost of a request without each piece of code that is there for speed alone: see
-   [docs/speed.md](docs/speed.md#what-is-there-for-speed-alone).
+   Shows: the cost of a request without each [piece of code that exists only for
+   speed](docs/speed.md#what-is-there-for-speed-alone).
    Takes: 20 min.
    Needs: a quiet machine. */
 import { rmSync } from 'node:fs';
