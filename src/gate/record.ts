@@ -19,56 +19,28 @@ export interface MatchedRoute {
 }
 
 export interface RequestRecord extends Found {
-  readonly facts?: RequestFacts | undefined;
+  readonly facts?: RequestFacts;
   readonly route?: MatchedRoute | undefined;
   /** The accesses in force: those of the rules, then the route's. */
-  readonly demands?: readonly DecidedAccess<unknown>[] | undefined;
+  readonly demands?: readonly DecidedAccess<unknown>[];
   readonly caller?: Caller | undefined;
   /** Replaces `CrossOrigin.forReading`. */
-  readonly crossOrigin?: readonly string[] | undefined;
+  readonly crossOrigin?: readonly string[];
   /** Why the request was turned away. */
-  readonly reason?: RequestReason | undefined;
-  readonly refusal?: Refusal | undefined;
+  readonly reason?: RequestReason;
+  readonly refusal?: Refusal;
   /** What was thrown, for the log, if it is a bug. */
-  readonly bug?: Fields | undefined;
+  readonly bug?: Fields;
   /** Without one, once all is known, the client has gone. */
-  readonly reply?: Reply | undefined;
-}
-
-/**
- * The record, and what a stage has learnt since. An earlier reply does not count any more. Members in one
- * literal: for each spread of a record, V8 would make a new map, which doubles the cost of a request.
- */
-export function extendRecord(record: RequestRecord, more: RequestRecord): RequestRecord {
-  return {
-    facts: more.facts ?? record.facts,
-    route: more.route ?? record.route,
-    demands: more.demands ?? record.demands,
-    caller: more.caller ?? record.caller,
-    crossOrigin: more.crossOrigin ?? record.crossOrigin,
-
-    kid: more.kid ?? record.kid,
-    issuerName: more.issuerName ?? record.issuerName,
-    freshNonce: more.freshNonce ?? record.freshNonce,
-    isGone: more.isGone ?? record.isGone,
-    thrown: more.thrown ?? record.thrown,
-
-    reason: more.reason ?? record.reason,
-    refusal: more.refusal ?? record.refusal,
-    bug: more.bug ?? record.bug,
-    reply: more.reply,
-  };
+  readonly reply?: Reply;
 }
 
 /** A `Refused` turns the request away; anything else that was thrown is a bug. */
 export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord {
-  if (!Refused.is(thrown)) {
-    const told = { error: thrown };
-    return extendRecord(record, { reason: 'bug', thrown: told });
-  }
+  if (!Refused.is(thrown)) return { ...record, reason: 'bug', error: thrown };
 
   const { refusal, found } = thrown;
-  return extendRecord(extendRecord(record, found), { reason: refusal.reason, refusal });
+  return { ...record, ...found, reason: refusal.reason, refusal };
 }
 
 /** `undefined`: the request needs no reply before access is checked. */

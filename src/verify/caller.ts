@@ -50,9 +50,9 @@ class CheckedCaller<Claims> {
     return caller.#issuer;
   }
 
-  static foundOf(caller: Caller): Found & { readonly caller: Caller } {
+  static foundOf(caller: Caller): Found {
     const { kid, issuerName } = verifiedOf(caller.#token).found;
-    return { kid, issuerName, freshNonce: caller.freshNonce, caller };
+    return { kid, issuerName, freshNonce: caller.freshNonce };
   }
 
   /** Of the token, as the provider wrote them. */

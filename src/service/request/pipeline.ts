@@ -6,7 +6,7 @@ import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Decide } from '../../gate/decide.ts';
-import { extendRecord, turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { createAuthorize } from '../fetch/authorize.ts';
 import { isResponse } from '../fetch/response.ts';
@@ -49,7 +49,7 @@ export function createPipeline(
     if (facts instanceof Refused) return turnAway({}, facts);
 
     const replied = early(facts);
-    if (replied !== undefined) return extendRecord({ facts }, replied);
+    if (replied !== undefined) return { ...replied, facts };
 
     const matched = matchRoute(facts);
     if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
@@ -65,28 +65,24 @@ export function createPipeline(
     }
 
     const connection = exchange.request.socket;
-    const { route, readParameters, demands: asks } = match;
-    const asked = { facts, route, readParameters, demands: asks, isServed: true, connection };
+    const asked = { ...match, facts, isServed: true, connection };
     return andThen(decide(asked), (record) => {
       if (record.reason === undefined) return serve(exchange, match, record);
-      return record.isGone ? { facts, route } : record;
+      return record.isGone ? { facts, route: match.route } : record;
     });
   }
 
   function serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {
     return attempt(
-      () =>
-        andThen(run(exchange, match, record), (result) =>
-          extendRecord(record, { reply: replyToResult(result, match.route.method) }),
-        ),
+      () => run(exchange, match, record),
       (thrown) => recordThrown(exchange, record, thrown),
     );
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
-  function run(exchange: Exchange, { route, readParameters }: Match, { facts, caller }: RequestRecord) {
-    const admitted = route.access.admit(caller);
-    const path = facts?.path ?? '';
+  function run(exchange: Exchange, { route, readParameters }: Match, record: RequestRecord) {
+    const admitted = route.access.admit(record.caller);
+    const path = record.facts?.path ?? '';
     const nowMillis = clock.now();
     const hasInputs = route.query !== undefined || route.body !== undefined;
     const inputs = hasInputs ? readInputs(exchange, route, path) : undefined;
@@ -102,7 +98,12 @@ export function createPipeline(
         options,
         read,
       );
-      return withinTime(exchange, route.handler(request));
+
+      return andThen(withinTime(exchange, route.handler(request)), (result) => ({
+        ...record,
+        ...HandlerRequest.turnedAwayBy(request, result),
+        reply: replyToResult(result, route.method),
+      }));
     });
   }
 
@@ -162,17 +163,13 @@ function discardLate(result: unknown) {
   if (isJsonObject(result) && isResponse(result)) discard(result.body);
 }
 
-const NO_REPLY = { turnedAway: undefined, reply: undefined };
-
 /** The one place for what inputs, handlers and their streams throw. */
 export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 
-  const { turnedAway, reply } = HandlerReply.isGenuine(thrown) ? thrown : NO_REPLY;
-  if (turnedAway === undefined) return turnAway(record, thrown);
-
-  return extendRecord(extendRecord(record, turnedAway), { reply });
+  const isReply = HandlerReply.isGenuine(thrown) && thrown.turnedAway !== undefined;
+  return isReply ? { ...record, ...thrown.turnedAway, reply: thrown.reply } : turnAway(record, thrown);
 }
 
 function isAbort(error: unknown) {

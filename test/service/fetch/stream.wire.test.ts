@@ -1,5 +1,5 @@
 /* How the body of a `Response` is sent: backpressure, its end, and who may end it early
-   (docs/routes-reference.md). */
+   (docs/your-own-api.md). */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
@@ -385,6 +385,36 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
       assert.equal(given.cancels, 0);
       await passSeconds(3);
       await until(() => given.cancels === 1 && given.signal!.aborted);
+    });
+  }
+
+  const PIPELINED = `GET /now HTTP/1.1\r\nHost: a\r\nX-Pad: ${'x'.repeat(8_000)}\r\n\r\n`.repeat(9);
+
+  for (const [what, path, begun, sent] of [
+    ['closes its side before the first chunk', '/stream', false, ''],
+    ['has sent more than 64 KiB of requests behind it, and leaves', '/silent', true, PIPELINED],
+    ['has sent a last request behind it, and leaves', '/silent', true, NOW],
+    ['has sent more behind the last request than is read, and leaves', '/last', true, 'x'.repeat(1_500_000)],
+  ] as const) {
+    test(`is cancelled 90 seconds after a client that ${what}, if it is silent`, async (t) => {
+      const { ask, source, sources, responses } = await openStreams(t);
+      const isLast = path === '/last';
+      const wire = await ask(isLast ? '/silent' : path, isLast ? 'Connection: close\r\n' : '');
+      const given = await source();
+      if (begun) {
+        given.send('one');
+        await wire.until((text) => text.includes('one'));
+      }
+      wire.send(sent);
+      const socket = responses[0]!.socket!;
+      if (sent === '') wire.socket.end();
+      await until(() => (sent === '' ? !socket.readable : socket.isPaused()));
+      wire.socket.end();
+      await passSeconds(90);
+      assert.equal(given.cancels, 0);
+      await passSeconds(3);
+      await until(() => given.cancels === 1 && given.signal!.aborted);
+      assert.equal(sources.length, 1);
     });
   }
 
