@@ -134,7 +134,7 @@ function createReaders(
 ) {
   const ownPaths = Part.contentOf(options.metadata)?.paths;
   const readers = kind.createReaders(served, ownRoutes, early, ownPaths);
-  return withMounts(readers, served.routes.filter(isMount), ownRoutes, options);
+  return withMounts(readers, served.routes.filter(isMount), options);
 }
 
 /** Where it listens. */

@@ -212,15 +212,20 @@ export class Connection {
     return nowMillis - unreadSinceMillis >= UNREAD_MILLIS;
   }
 
-  /** Nobody reads a stream that waits for its client, or that is silent after the client closed its side. */
+  /** Nobody reads a stream that waits for its client, or that is silent and whose client may have left. */
   #watchStream(nowMillis: number) {
     const [first] = this.#underWay;
-    const response = first?.exchange.response;
-    if (first === undefined || !response?.headersSent || response.writableEnded) return;
+    if (first?.exchange.isStreaming !== true) return;
+
+    const { response, bodyRefusal } = first.exchange;
+    if (response.writableEnded) return;
 
     this.#socket.setKeepAlive(true, PROBE_MILLIS);
-    const { bytesWritten, readable } = this.#socket;
-    const isStuck = bytesWritten === this.#bytesWritten && (response.writableNeedDrain || !readable);
+    const { bytesWritten, readable, readableFlowing } = this.#socket;
+    const isSilent = bytesWritten === this.#bytesWritten;
+    // Unless it is read, the connection does not show that the client leaves.
+    const isRead = readable && readableFlowing !== false && bodyRefusal === undefined;
+    const isStuck = isSilent && (response.writableNeedDrain || !isRead);
     this.#bytesWritten = bytesWritten;
     first.unreadSinceMillis = isStuck ? (first.unreadSinceMillis ?? nowMillis) : undefined;
   }

@@ -6,9 +6,11 @@ import type { Replied, Replies } from '../../gate/replies/refusal-replies.ts';
 import { pairsOf } from '../../gate/replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
 import { andThen, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { isJsonObject } from '../../verify/base/encoding.ts';
 import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
+import { isResponse } from './response.ts';
 
 /**
  * Test `refusal`, and return it. Returns a promise if the access has a `decision`; `await` fits both. Throws
@@ -29,7 +31,7 @@ export interface About {
 const NO_ACCESS = 'authorize needs an access that is not open, such as needs()';
 
 /** What the service sends if the handler returns it. */
-class Refusal extends HandlerReply {
+export class Refusal extends HandlerReply {
   readonly status;
   readonly headers;
   readonly body;
@@ -42,15 +44,26 @@ class Refusal extends HandlerReply {
   }
 }
 
+/** Whether `new Response(refusal.body, refusal)` has made it. Others may have added fields since. */
+export function isMadeOf(result: unknown, { status, headers }: Refusal) {
+  if (!isJsonObject(result) || !isResponse(result) || result.status !== status) return false;
+
+  const sent = new Map(result.headers.entries());
+  const made = [...new Headers(headers)];
+  return made.every(([name, value]) => sent.get(name) === value);
+}
+
 export type AuthorizeRequest = <Admitted>(
   request: RawRequest & { readonly socket?: unknown },
   caller: unknown,
   access: DecidedAccess<Admitted>,
   about: About,
+  /** For each refusal. */
+  keep: (refusal: Refusal) => void,
 ) => MaybePromise<Authorization<Admitted>>;
 
 export function createAuthorize(decide: Decide, replies: Replies, clock: Clock): AuthorizeRequest {
-  return function authorize(request, caller, access, { method, path, parameters }) {
+  return function authorize(request, caller, access, { method, path, parameters }, keep) {
     if (!isAccess(access) || access.credentials === 'ignored') throw new TypeError(NO_ACCESS);
 
     const known: Caller | undefined = isGenuine(caller) ? caller : undefined;
@@ -65,7 +78,9 @@ export function createAuthorize(decide: Decide, replies: Replies, clock: Clock):
       if (record.isGone) throw new DOMException('the client has left', 'AbortError');
       if (record.reason === undefined) return { caller: access.admit(known) };
 
-      return { refusal: new Refusal(replies.complete(record, request)) };
+      const refusal = new Refusal(replies.complete(record, request));
+      keep(refusal);
+      return { refusal };
     });
     return mayWait(access) ? toBeAwaited(authorized) : authorized;
   };

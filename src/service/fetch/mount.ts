@@ -52,8 +52,7 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   const segments = parsePrefix(owner, prefix);
 
   const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {
-    const source = HandlerRequest.exchangeOf(request);
-    const fetchRequest = requestFrom(source, values, limitBytes ?? values.bodyLimitBytes);
+    const fetchRequest = requestFrom(request, values, limitBytes ?? values.bodyLimitBytes);
     const result: unknown = Reflect.apply(handler, undefined, [fetchRequest, request]);
     return andThen(result, requireResponse);
   };
@@ -79,12 +78,16 @@ function requireResponse(result: unknown) {
 const isShown = ([name]: Field, hiddenField: string | undefined) =>
   !['authorization', 'dpop', hiddenField].includes(name.toLowerCase());
 
-function requestFrom(source: BodySource, options: MountOptions, limitBytes: number) {
+function requestFrom(context: HandlerRequest, options: MountOptions, limitBytes: number) {
+  const source = HandlerRequest.exchangeOf(context);
   const { request } = source;
   const { method = '', url = '', rawHeaders } = request;
   const body = bodyOf(source, limitBytes);
   const headers = pairsOf(rawHeaders).filter((field) => isShown(field, options.hiddenField));
-  return new Request(originOf(request, options) + url, { method, headers, body, duplex: 'half' });
+  const init: RequestInit = { method, headers, body, duplex: 'half' };
+  const made = new Request(originOf(request, options) + url, init);
+  // As a member of `init`, it would be made for each request.
+  return Object.defineProperty(made, 'signal', { get: () => context.signal });
 }
 
 /** A path prefix of the public URL is not of the path that the service sees. */

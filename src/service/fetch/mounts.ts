@@ -3,7 +3,7 @@
 import { pathSegments, type RequestFacts } from '../../verify/request/facts.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 import type { Readers } from '../request/pipeline.ts';
-import type { Match, Matched } from '../routes/router.ts';
+import type { Matched } from '../routes/router.ts';
 import { isRoute, routeOf, type MountOptions, type Route } from '../routes/route.ts';
 
 /** A `Request` cannot have them. */
@@ -32,12 +32,7 @@ function byLength(one: Route, other: Route) {
   return segmentsOf(other).length - segmentsOf(one).length;
 }
 
-export function withMounts(
-  readers: Readers,
-  mounts: readonly Route[],
-  ownRoutes: readonly Route[],
-  options: MountOptions,
-): Readers {
+export function withMounts(readers: Readers, mounts: readonly Route[], options: MountOptions): Readers {
   if (mounts.length === 0) return readers;
 
   const longestFirst = mounts.slice().sort(byLength);
@@ -52,23 +47,23 @@ export function withMounts(
   }
 
   function matchMount({ method, path }: RequestFacts, wanted: string, matched: Matched): Matched {
-    const { demands } = matched;
     const mount = longestFirst.find((one) => isBelow(one, path));
     if (mount === undefined) return matched;
     // A URL would read these as another path.
-    if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { demands, matches: [] };
+    if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { ...matched, matches: [] };
 
     const route = routeFor(mount, wanted);
-    const match = { route, readParameters: () => ({}), demands: [...demands, route.access] };
-    return { demands, matches: [match] };
+    const match = { route, readParameters: () => ({}), demands: [...matched.demands, route.access] };
+    return { ...matched, matches: [match] };
   }
 
   const matchRoute: Readers['matchRoute'] = (facts) => {
-    const { method } = facts;
     const matched = readers.matchRoute(facts);
-    const wanted = method === 'HEAD' ? 'GET' : method;
-    const isTaken = ({ route }: Match) => route.method === wanted || ownRoutes.includes(route);
-    return matched?.matches.some(isTaken) === false ? matchMount(facts, wanted, matched) : matched;
+    if (matched === undefined || matched.isOwn) return matched;
+
+    const wanted = facts.method === 'HEAD' ? 'GET' : facts.method;
+    const isTaken = matched.matches.some(({ route }) => route.method === wanted);
+    return isTaken ? matched : matchMount(facts, wanted, matched);
   };
 
   return { ...readers, matchRoute };

@@ -46,6 +46,12 @@ export function isResponse(value: object): value is FetchResponse {
 const OF_ONE_HOP =
   /^(?:connection|keep-alive|proxy-(?:auth.*|connection)|te|trailer|transfer-encoding|upgrade)$/;
 
+/** Unless the `Response` has these fields itself. */
+const ADDED = [
+  ['cache-control', 'no-store'],
+  ['x-content-type-options', 'nosniff'],
+] as const;
+
 /** RFC 9110 §5.6.2 */
 export const FIELD_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
 
@@ -86,17 +92,31 @@ function lengthOf(fields: ReadonlyMap<string, string>) {
   return Number(text);
 }
 
-/** By name in lower case. Each cookie needs a field of its own (RFC 6265 §3). */
+/** By name in lower case. */
 function fieldsOf(headers: FetchResponse['headers'], cookies: string[]) {
-  const fields = new Map([
-    ['cache-control', 'no-store'],
-    ['x-content-type-options', 'nosniff'],
-  ]);
+  const given = readFields(headers, cookies);
+  // RFC 9110 §7.6.1
+  const named = namesIn(given.get('connection'));
+  if (named.includes('set-cookie')) cookies.length = 0;
+
+  const isKept = (name: string) => !OF_ONE_HOP.test(name) && !named.includes(name);
+  const kept = [...given].filter(([name]) => isKept(name));
+  return new Map([...ADDED, ...kept]);
+}
+
+const namesIn = (list = '') => list.toLowerCase().split(/[\t ,]+/);
+
+/** Each cookie needs a field of its own (RFC 6265 §3). */
+function readFields(headers: FetchResponse['headers'], cookies: string[]) {
+  const given = new Map<string, string>();
   for (const [field, value] of headers.entries()) {
     const name = field.toLowerCase();
     if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) throw new UsageError(NO_FIELD);
+
+    const before = given.get(name);
     if (name === 'set-cookie') cookies.push(value);
-    else if (!OF_ONE_HOP.test(name)) fields.set(name, value);
+    // RFC 9110 §5.3
+    else given.set(name, before === undefined ? value : `${before}, ${value}`);
   }
-  return fields;
+  return given;
 }

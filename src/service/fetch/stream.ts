@@ -51,6 +51,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   const { isEventStream } = reply;
   const reader = reply.body?.getReader();
   let bytesLeft = reply.lengthBytes;
+  let ahead: Promise<Uint8Array | undefined> | undefined;
   let isOver = false;
   let wake = () => {};
   let cancelTimer = () => {};
@@ -88,7 +89,13 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     else cancelTimer = clock.after(leftMillis, () => finishAt(millis));
   }
 
-  async function next(): Promise<Uint8Array | undefined> {
+  function next() {
+    const chunk = ahead ?? read();
+    ahead = undefined;
+    return chunk;
+  }
+
+  async function read(): Promise<Uint8Array | undefined> {
     const { done, value } = await (reader?.read() ?? ENDED);
     if (done || isOver) return undefined;
     if (!isBytes(value)) throw new UsageError(NO_BYTES);
@@ -96,8 +103,22 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     bytesLeft -= value.length;
     if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
     // The last byte waits until nothing follows it.
-    if (bytesLeft === 0) await next();
+    if (bytesLeft === 0) await read();
     return value;
+  }
+
+  /** Whether nothing follows a small chunk, as far as the body says so within a turn. */
+  async function isWhole(chunk: Uint8Array | undefined) {
+    if (chunk === undefined || chunk.length > PIECE_BYTES || !isNaN(bytesLeft)) return false;
+
+    let isEnd = false;
+    ahead = read();
+    // An error is for `next`.
+    void ignoreErrors(async () => {
+      isEnd = (await ahead) === undefined;
+    });
+    await new Promise(setImmediate);
+    return isEnd;
   }
 
   async function write(chunk: Uint8Array) {
@@ -110,6 +131,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   async function begin() {
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await next();
+    const hasLength = await isWhole(first);
     // Until earlier responses are written.
     if (response.socket === null && !exchange.isGone) {
       response.once('socket', () => wake());
@@ -120,7 +142,9 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     const isEmpty = !isEventStream && first === undefined;
     if (isEmpty && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
-    sending.writeHead(isEmpty && isNaN(bytesLeft) ? ['content-length', '0'] : []);
+    const isCounted = hasLength || (isEmpty && isNaN(bytesLeft));
+    const length = String(first?.length ?? 0);
+    sending.writeHead(isCounted ? ['content-length', length] : []);
     if (!isEventStream) return first;
 
     const { expiresAtMillis } = sending;

@@ -22,6 +22,8 @@ export class Exchange {
   readonly response;
   readonly connection;
   readonly arrivedAtMillis;
+  /** Whether its response is the body of a `Response`, with or without a head yet. */
+  isStreaming = false;
   #controller: AbortController | undefined;
   #abort = () => {};
   #interrupt = () => {};
@@ -77,6 +79,7 @@ export class Exchange {
 
   /** For a stream, whose client may leave, or which may have to end for a drain. */
   onInterrupted(check: () => void) {
+    this.isStreaming = true;
     this.#interrupt = bind(check);
   }
 

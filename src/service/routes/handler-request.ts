@@ -5,7 +5,7 @@ import { clientAddressOf } from '../../gate/tell.ts';
 import { traceparentOf } from '../../gate/traceparent.ts';
 import type { BodySource } from './body.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
-import type { Authorize, AuthorizeRequest } from '../fetch/authorize.ts';
+import { isMadeOf, type Authorize, type AuthorizeRequest, type Refusal } from '../fetch/authorize.ts';
 
 export interface ExchangeParts extends BodySource {
   readonly controller: AbortController;
@@ -30,6 +30,8 @@ export class HandlerRequest<Admitted = unknown> {
   readonly #inputs;
   readonly #authorize;
   readonly #options;
+  /** Those that `authorize` has made, until the handler returns. */
+  #refusals: Refusal[] | undefined = [];
   #query: URLSearchParams | undefined;
   #headers: IncomingHttpHeaders | undefined;
   /** As in the request target, without the query. */
@@ -65,6 +67,13 @@ export class HandlerRequest<Admitted = unknown> {
   /** For a mount, which reads the body as it comes. */
   static exchangeOf(request: HandlerRequest) {
     return request.#exchange;
+  }
+
+  /** Why the request is turned away, if the handler has made its `Response` of a refusal of `authorize`. */
+  static turnedAwayBy(request: HandlerRequest, result: unknown) {
+    const made = request.#refusals?.find((refusal) => isMadeOf(result, refusal));
+    request.#refusals = undefined;
+    return made?.turnedAway;
   }
 
   get query(): unknown {
@@ -105,7 +114,11 @@ export class HandlerRequest<Admitted = unknown> {
    */
   get authorize(): Authorize {
     const { request } = this.#exchange;
-    const authorize = (access: DecidedAccess<unknown>) => this.#authorize(request, this.caller, access, this);
+    const keep = (refusal: Refusal) => this.#refusals?.push(refusal);
+
+    const authorize = (access: DecidedAccess<unknown>) =>
+      this.#authorize(request, this.caller, access, this, keep);
+
     return authorize as Authorize;
   }
 

@@ -35,6 +35,8 @@ export interface Matched {
   readonly demands: readonly DecidedAccess<unknown>[];
   /** The most specific route of a method comes first. */
   readonly matches: readonly Match[];
+  /** Whether the path is one of the service itself, however it is spelled. */
+  readonly isOwn: boolean;
 }
 
 /** `undefined` for a path without canonical form. */
@@ -67,7 +69,7 @@ export function createRouter(
     const ofService = taken.filter((createMatch) => createMatch !== undefined);
     const fitting = taken.length > 0 ? ofService : index.find(texts);
     const matches = fitting.map((createMatch) => createMatch(texts, demands));
-    return { demands, matches: Object.freeze(matches) };
+    return { demands, matches: Object.freeze(matches), isOwn: taken.length > 0 };
   }
 
   // For speed: a path that is spelled like a pattern without parameters is found at once.

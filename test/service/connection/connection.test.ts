@@ -130,8 +130,8 @@ test('gives each request the time of REQUEST_TIMEOUT_SECONDS to arrive', () => {
 
 test('gives the client of a stream 90 seconds without reading, which count from the last byte that it took', () => {
   const { socket, ask, overdueFrom } = open();
-  const { response } = ask();
-  response.headersSent = true;
+  const { exchange, response } = ask();
+  exchange.onInterrupted(() => {});
   assert.equal(overdueFrom(0, 100), undefined);
   response.writableNeedDrain = true;
   assert.equal(overdueFrom(101, 180), undefined);

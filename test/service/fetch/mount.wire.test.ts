@@ -32,6 +32,9 @@ const logs: Line[] = [];
 
 const errors: unknown[] = [];
 
+/** What `onResponse` was told. */
+const told: (readonly [status: number | null, reason: string | null])[] = [];
+
 /** What the handlers have received. */
 const asked: { readonly request: Request; readonly context: MountContext<unknown> }[] = [];
 
@@ -82,7 +85,23 @@ async function readInTwoSteps({ body }: Request) {
   return new Response(`later ${bytes}`);
 }
 
-function askForMore(_: Request, { authorize }: MountContext<unknown>) {
+/** Two refusals, of which the first is returned, with a field more. */
+async function askTwice(_: Request, { authorize }: MountContext<unknown>) {
+  const first = authorize(needs(scope('write')));
+  authorize(needs(scope('admin')));
+  const { refusal } = first;
+  const response = refusal ? new Response(refusal.body, refusal) : new Response('may');
+  response.headers.set('X-More', '1');
+  return response;
+}
+
+/** A refusal that the handler knows, and a response that is its own. */
+async function refuseByItself(_: Request, { authorize }: MountContext<unknown>) {
+  const { refusal } = authorize(needs(scope('write')));
+  return new Response('own', { status: refusal?.status ?? 200 });
+}
+
+function askForMore(_: unknown, { authorize }: Pick<MountContext<unknown>, 'authorize'>) {
   const { refusal } = authorize(needs(scope('write')));
   return refusal ? new Response(refusal.body, refusal) : new Response('may');
 }
@@ -109,6 +128,9 @@ const routes: readonly Route[] = [
   mount('/aborts', open, (_, { signal }) => new Response(untilAborted(signal))),
   mount('/unread', open, () => new Response('unread')),
   mount('/asks', optional, askForMore),
+  mount('/asks/twice', authenticated, askTwice),
+  mount('/asks/itself', authenticated, refuseByItself),
+  get('/asks-too', authenticated, (request) => askForMore(undefined, request)),
   mount('/wrong/json', open, () => ({}) as never),
   mount('/wrong/nothing', open, () => undefined as never),
   mount('/wrong/fail', open, () => fail(404, 'a', 'b') as never),
@@ -124,6 +146,7 @@ const OPTIONS = {
   metrics,
   log: (_: string, message: string, fields: object) => logs.push({ message, fields: { ...fields } }),
   onError: (error: unknown) => errors.push(error),
+  onResponse: ({ status, reason }) => void told.push([status, reason]),
   cors: cors({ origins: ['https://app.test'] }),
   metadata: resourceMetadata({ url: 'https://api.test' }),
 } satisfies ServiceOptions;
@@ -253,6 +276,26 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.match(fields['access-control-allow-methods']!.join(), /PUT.*PATCH.*DELETE/);
   });
 
+  test('has none of the paths of the service, however they are spelled', async (t) => {
+    const { metrics: _, cors: __, ...shared } = OPTIONS;
+    const options = { ...shared, metadata: resourceMetadata({ url: 'https://api.test' }) };
+    const { started, port: at } = await start([mount('/', open, name('all'))], options);
+    t.after(() => started.stop());
+    const own = '/.well-known/oauth-protected-resource';
+    for (const path of [own.replace('oauth', '%6fauth'), own.replace('.', '%2E'), `${own}/`, '/%68ealthz/']) {
+      for (const method of ['GET', 'POST', 'DELETE']) {
+        const { content, status } = await ask(`${method} ${path}`, [], '', at);
+        assert.ok(
+          !content.startsWith('all') && status >= (path === `${own}/` ? 200 : 404),
+          `${method} ${path}`,
+        );
+      }
+    }
+    assert.equal((await ask('GET /%68ealthz', [], '', at)).content, '{"status":"ok"}');
+    assert.equal((await ask('DELETE /%68ealthz', [], '', at)).status, 405);
+    assert.equal((await ask('GET /.well-known/other', [], '', at)).content, 'all GET');
+  });
+
   test('demands its access before the handler runs', async () => {
     asked.length = 0;
     assert.equal((await ask('GET /mine')).status, 401);
@@ -346,7 +389,7 @@ describe('a mount', { timeout: 60_000 }, () => {
       `${head}Content-Length: 5\r\n\r\nhello${head}${CHUNKED}\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n` +
         'GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
     );
-    assert.match(text, /\r\n5\r\nhello\r\n0[^]*\r\n3\r\nabc\r\n0[^]*\{"own":true\}$/);
+    assert.match(text, /\r\n\r\nhelloHTTP[^]*\r\n\r\nabcHTTP[^]*\{"own":true\}$/);
   });
 
   test('of GET and HEAD gets no body, and a body sent ends the connection', async () => {
@@ -480,6 +523,30 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.equal((await ask('GET /asks', [bearer({ scope: 'read' })])).status, 403);
     assert.equal((await ask('GET /asks', [bearer({ scope: 'write' })])).content, 'may');
   });
+
+  for (const [path, scopes, status, reason] of [
+    ['/asks', 'read', 403, 'scope-missing'],
+    ['/asks', 'write', 200, null],
+    ['/asks/twice', 'read', 403, 'scope-missing'],
+    ['/asks/twice', 'write', 200, null],
+    ['/asks/itself', 'read', 403, null],
+    ['/asks-too', 'read', 403, 'scope-missing'],
+  ] as const) {
+    test(`counts as a refusal if its Response is one of authorize: ${path} with the scope ${scopes}`, async () => {
+      const counted = () => Number(/reason="scope-missing"\} (\d+)/.exec(metrics.text())?.[1] ?? 0);
+      told.length = 0;
+      const lines = logs.length;
+      const before = counted();
+      const { status: sent, fields, content } = await ask(`GET ${path}`, [bearer({ scope: scopes })]);
+      assert.equal(sent, status);
+      assert.deepEqual(told, [[status, reason]]);
+      assert.equal(counted() - before, reason === null ? 0 : 1);
+      const [line, ...others] = logs.slice(lines).filter(({ message }) => message === 'request refused');
+      assert.deepEqual([line?.fields.reason ?? null, others], [reason, []]);
+      if (path === '/asks/itself') assert.equal(content, 'own');
+      if (path === '/asks/twice') assert.deepEqual(fields['x-more'], ['1']);
+    });
+  }
 
   for (const path of ['/wrong/json', '/wrong/nothing', '/wrong/fail', '/wrong/thrown']) {
     test(`must return a Response: ${path}`, async () => {

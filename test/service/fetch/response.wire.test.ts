@@ -69,6 +69,14 @@ const HOPS = {
   Upgrade: 'h2c',
 };
 
+/** Named by the Response itself. */
+const NAMED = new Headers({
+  Connection: 'close, X-Hop ,\tcache-control',
+  'X-Hop': '1',
+  'X-End': '2',
+  'Cache-Control': 'public',
+});
+
 const entriesOf = (...pairs: readonly (readonly [string, string])[]) => ({ entries: () => pairs });
 
 let service: RunningRoutes;
@@ -88,6 +96,22 @@ before(async () => {
       get('/json/status', open, () => ({ status: '1', headers: new Headers(), body: null })),
       get('/cookies', open, cookies),
       get('/hops', open, () => new Response('ok', { headers: HOPS })),
+      get('/named', open, () => new Response('ok', { headers: NAMED })),
+      get(
+        '/named-cookies',
+        open,
+        () => new OwnResponse(null, 200, entriesOf(['Set-Cookie', 'a=1'], ['Connection', 'set-cookie'])),
+      ),
+      get(
+        '/repeated',
+        open,
+        () =>
+          new OwnResponse(
+            null,
+            200,
+            entriesOf(['Vary', 'A'], ['vary', 'B'], ['Cache-Control', 'a'], ['cache-control', 'b']),
+          ),
+      ),
       get('/length', open, () => new Response('four', { headers: { 'Content-Length': '4' } })),
       get('/cached', open, () =>
         Response.json({}, { headers: { 'Cache-Control': 'max-age=60', 'X-Content-Type-Options': 'other' } }),
@@ -128,6 +152,11 @@ before(async () => {
         '/fails',
         open,
         () => new Response(new ReadableStream({ pull: () => Promise.reject(new Error(SECRET)) })),
+      ),
+      get(
+        '/other-lengths',
+        open,
+        () => new OwnResponse(null, 200, entriesOf(['Content-Length', '0'], ['content-length', '1'])),
       ),
       get('/two-lengths', open, () => new OwnResponse(null, 200, entriesOf(['Content-Length', '1, 1']))),
       get('/bad-name', open, () => new OwnResponse(null, 200, entriesOf(['X A', '1']))),
@@ -196,10 +225,24 @@ describe('a Response', { timeout: 30_000 }, () => {
       undefined,
       undefined,
       undefined,
-      'chunked',
+      undefined,
       undefined,
     ];
     assert.deepEqual([found, content], [ofNode, 'ok']);
+  });
+
+  test('is sent without the fields that its own Connection names [RFC 9110 §7.6.1]', async () => {
+    const { fields } = await ask('/named');
+    assert.deepEqual(
+      [fields.connection, fields['x-hop'], fields['x-end'], fields['cache-control']],
+      [['keep-alive'], undefined, ['2'], ['no-store']],
+    );
+    assert.equal((await ask('/named-cookies')).fields['set-cookie'], undefined);
+  });
+
+  test('has the values of a field that it repeats in one [RFC 9110 §5.3]', async () => {
+    const { fields } = await ask('/repeated');
+    assert.deepEqual([fields.vary?.[0], fields['cache-control']], ['A, B', ['a, b']]);
   });
 
   test('keeps its Content-Length, and then has no transfer coding', async () => {
@@ -289,6 +332,7 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/texts': 'a chunk of the body of a Response is not a Uint8Array',
     '/buffers': 'a chunk of the body of a Response is not a Uint8Array',
     '/numbers': 'a chunk of the body of a Response is not a Uint8Array',
+    '/other-lengths': 'the Content-Length of a Response must be one number',
     '/two-lengths': 'the Content-Length of a Response must be one number',
     '/null-length': 'the body of a Response is shorter or longer than its Content-Length',
     '/bad-name': 'a header field of a Response cannot be sent',

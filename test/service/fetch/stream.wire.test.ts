@@ -388,6 +388,36 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     });
   }
 
+  const PIPELINED = `GET /now HTTP/1.1\r\nHost: a\r\nX-Pad: ${'x'.repeat(8_000)}\r\n\r\n`.repeat(9);
+
+  for (const [what, path, begun, sent] of [
+    ['closes its side before the first chunk', '/stream', false, ''],
+    ['has sent more than 64 KiB of requests behind it, and leaves', '/silent', true, PIPELINED],
+    ['has sent a last request behind it, and leaves', '/silent', true, NOW],
+    ['has sent more behind the last request than is read, and leaves', '/last', true, 'x'.repeat(1_500_000)],
+  ] as const) {
+    test(`is cancelled 90 seconds after a client that ${what}, if it is silent`, async (t) => {
+      const { ask, source, sources, responses } = await openStreams(t);
+      const isLast = path === '/last';
+      const wire = await ask(isLast ? '/silent' : path, isLast ? 'Connection: close\r\n' : '');
+      const given = await source();
+      if (begun) {
+        given.send('one');
+        await wire.until((text) => text.includes('one'));
+      }
+      wire.send(sent);
+      const socket = responses[0]!.socket!;
+      if (sent === '') wire.socket.end();
+      await until(() => (sent === '' ? !socket.readable : socket.isPaused()));
+      wire.socket.end();
+      await passSeconds(90);
+      assert.equal(given.cancels, 0);
+      await passSeconds(3);
+      await until(() => given.cancels === 1 && given.signal!.aborted);
+      assert.equal(sources.length, 1);
+    });
+  }
+
   test('lets the system ask whether a client that says nothing is still there, from the next sweep on', async (t) => {
     const { ask, source, responses } = await openStreams(t);
     const wire = await ask('/silent');

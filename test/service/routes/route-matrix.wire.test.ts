@@ -5,8 +5,11 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { parametersText } from '../../../src/gate/replies/challenge.ts';
-import { withHandler } from '../../../src/service/routes/route.ts';
-import type { AnyGuard } from '../../../src/gate/rules/further.ts';
+import { needs, type DecidedAccess } from '../../../src/gate/rules/access.ts';
+import { MadeGuard, scope } from '../../../src/gate/rules/guards.ts';
+import type { AnyGuard, Wait } from '../../../src/gate/rules/further.ts';
+import { decision } from '../../../src/options/decisions.ts';
+import { get, post, under, withAccess, withHandler } from '../../../src/service/routes/route.ts';
 import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
 import type { Response, Ask } from '../../support/client.ts';
@@ -49,11 +52,28 @@ function asPartnerIssues({ scope: scp, ...others }: Claims): Claims {
   return { ...parties, scope: 'of no meaning here', scp, ...Object.fromEntries(named) };
 }
 
+const NEVER = decision('may do this', () => assert.fail('a real engine is asked'));
+const NOR_THIS = decision('may do that', () => assert.fail('a real engine is asked'));
+
+/** No profile has a decision. */
+const DECIDED: NamedRoutes = {
+  name: 'routes with decisions',
+  environment: {},
+  served: {
+    routes: [
+      get('/decided', needs(NEVER), () => ({})),
+      post('/decided/{id}', needs(scope('write'), NEVER, NOR_THIS), () => ({})),
+      get('/ruled/{id}', needs(scope('read')), () => ({})),
+    ],
+    rules: [under('/ruled', needs(NOR_THIS))],
+  },
+};
+
 /**
  * The routes of each profile with one issuer, and with two, with tokens of each. The bodies of `ERROR_DETAIL`
  * do not depend on the route: those of profile B stand for all.
  */
-const CASES = ALL_ROUTES.flatMap((one): readonly Case[] => {
+const CASES = [...ALL_ROUTES, DECIDED].flatMap((one): readonly Case[] => {
   const alone: Case = { ...one, asIssued: (claims) => claims, othersAudience: 'orders-api' };
   const two: Case = {
     ...alone,
@@ -105,6 +125,26 @@ function isKnown(routes: readonly Route[], path: string): boolean {
 const covers = ({ prefix }: PrefixRule, path: string) =>
   prefix.every((text, index) => segmentsOf(path)?.[index] === text);
 
+const isDecision = ({ further }: AnyGuard) => further?.wait !== undefined;
+
+/** The names of decisions that refuse now. */
+const refusing = new Set<string>();
+
+/** Stands in for a decision, so that no test asks an engine. */
+function standInFor({ name, refused }: AnyGuard): AnyGuard {
+  const wait: Wait = (caller, question, surroundings, [next, ...others]) =>
+    refusing.has(name) ? refused : next?.(caller, question, surroundings, others);
+
+  return new MadeGuard(name, () => false, refused, { wait });
+}
+
+function withStandIns<Admitted>(access: DecidedAccess<Admitted>): DecidedAccess<Admitted> {
+  if (!access.guards.some(isDecision)) return access;
+
+  const guards = access.guards.map((guard) => (isDecision(guard) ? standInFor(guard) : guard));
+  return Reflect.apply(needs, undefined, guards);
+}
+
 const isLogin = ({ refused }: AnyGuard) => refused.refusal.kind === 'insufficient_user_authentication';
 
 /** In the order in which the rules and the route are checked. */
@@ -115,7 +155,10 @@ const decided = (guards: readonly AnyGuard[]) => [
 
 for (const { name, served, environment, asIssued, othersAudience } of CASES) {
   describe(name, () => {
-    const { routes, rules = [] } = served;
+    const routes = served.routes.map((route) =>
+      withHandler(route, route.handler, withStandIns(route.access)),
+    );
+    const rules = (served.rules ?? []).map((rule) => withAccess(rule, withStandIns(rule.access)));
     const { errorDetail } = settingsWith(environment);
     /** The routes that have admitted requests, once for each. */
     const admissions: Route[] = [];
@@ -144,7 +187,8 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
       const covering = rules.filter((one) => covers(one, path));
       const isRuled = covering.length > 0;
       const all = decided([...covering, route].flatMap((one) => one.access.guards));
-      const named = new Map(all.map((one) => [one.name, one]));
+      const decisions = all.filter(isDecision);
+      const named = new Map(all.filter((one) => !isDecision(one)).map((one) => [one.name, one]));
       const guards = [...named.values()];
       const held = () => claimsForAll(guards);
       /** False if no claims are known that pass a guard of free form. */
@@ -281,6 +325,23 @@ for (const { name, served, environment, asIssued, othersAudience } of CASES) {
             await refusesAs(guards.find((one) => !passes(one, claims)) ?? guard, claims);
           });
         }
+      }
+
+      for (const { name, refused } of isOpenable ? decisions : []) {
+        test(`refuses what the decision "${name}" refuses, and asks it only if no guard refuses`, async () => {
+          refusing.add(name);
+          try {
+            const before = admissions.length;
+            const { status, challenges } = await ask({ token: good() });
+            const { refusal } = refused;
+            const description = `error_description="${'description' in refusal && refusal.description}"`;
+            assert.deepEqual([status, challenges.length, admissions.length], [403, 1, before]);
+            assert.ok(challenges[0]?.includes(description), challenges[0]);
+            if (guards.length > 0) await refusesAs(guards[0]!, {});
+          } finally {
+            refusing.delete(name);
+          }
+        });
       }
 
       const whom = isRuled ? 'only for callers that the policy admits' : 'before it reads a token';
