@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_420,
-  createGate: 28_070,
-  createService: 42_260,
-  runService: 54_150,
-  server: 55_360,
-  'all of src': 93_120,
+  verify: 17_440,
+  createGate: 28_340,
+  createService: 42_470,
+  runService: 54_360,
+  server: 55_570,
+  'all of src': 93_350,
 };
 
 const GROWTH = 1.02;

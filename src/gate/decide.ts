@@ -7,7 +7,7 @@ import { foundOf, type Caller, type SenderCheck } from '../verify/caller.ts';
 import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
 import type { RequestFacts } from '../verify/request/facts.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
-import { turnAway, type MatchedRoute, type RequestRecord } from './record.ts';
+import { extendRecord, turnAway, type MatchedRoute, type RequestRecord } from './record.ts';
 import { checkAccess, type DecidedAccess } from './rules/access.ts';
 import type { Question, Surroundings } from './rules/further.ts';
 
@@ -46,7 +46,7 @@ export function createDecide({ dpopMode, surroundings, verifyToken, checkSender 
 
   /** The second half, for a caller who is known. */
   function decideAccess(asked: Asked, caller: Caller | undefined): MaybePromise<RequestRecord> {
-    const record = caller === undefined ? asked : { ...asked, ...foundOf(caller), caller };
+    const record = caller === undefined ? asked : extendRecord(asked, foundOf(caller));
     const { demands, isServed } = asked;
     return attempt(
       () =>

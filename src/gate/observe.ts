@@ -104,7 +104,7 @@ export function createObserver(options: ObserverOptions): Observer {
 }
 
 function writeRefusal(log: Log, record: RequestRecord, fields: Fields, expect: Expect | undefined) {
-  const { reason, route, bug, error } = record;
+  const { reason, route, bug, thrown } = record;
   if (reason === undefined) return;
 
   if (reason !== 'bug') {
@@ -112,7 +112,7 @@ function writeRefusal(log: Log, record: RequestRecord, fields: Fields, expect: E
   }
 
   const method = route && printable(route.method);
-  log('request failed', { ...fields, method, ...bug }, error);
+  log('request failed', { ...fields, method, ...bug }, thrown?.error);
 }
 
 /** RFC 9110 §9.1, RFC 5789 */

@@ -19,28 +19,56 @@ export interface MatchedRoute {
 }
 
 export interface RequestRecord extends Found {
-  readonly facts?: RequestFacts;
+  readonly facts?: RequestFacts | undefined;
   readonly route?: MatchedRoute | undefined;
   /** The accesses in force: those of the rules, then the route's. */
-  readonly demands?: readonly DecidedAccess<unknown>[];
+  readonly demands?: readonly DecidedAccess<unknown>[] | undefined;
   readonly caller?: Caller | undefined;
   /** Replaces `CrossOrigin.forReading`. */
-  readonly crossOrigin?: readonly string[];
+  readonly crossOrigin?: readonly string[] | undefined;
   /** Why the request was turned away. */
-  readonly reason?: RequestReason;
-  readonly refusal?: Refusal;
+  readonly reason?: RequestReason | undefined;
+  readonly refusal?: Refusal | undefined;
   /** What was thrown, for the log, if it is a bug. */
-  readonly bug?: Fields;
+  readonly bug?: Fields | undefined;
   /** Without one, once all is known, the client has gone. */
-  readonly reply?: Reply;
+  readonly reply?: Reply | undefined;
+}
+
+/**
+ * The record, and what a stage has learnt since. An earlier reply does not count any more. Members in one
+ * literal: for each spread of a record, V8 would make a new map, which doubles the cost of a request.
+ */
+export function extendRecord(record: RequestRecord, more: RequestRecord): RequestRecord {
+  return {
+    facts: more.facts ?? record.facts,
+    route: more.route ?? record.route,
+    demands: more.demands ?? record.demands,
+    caller: more.caller ?? record.caller,
+    crossOrigin: more.crossOrigin ?? record.crossOrigin,
+
+    kid: more.kid ?? record.kid,
+    issuerName: more.issuerName ?? record.issuerName,
+    freshNonce: more.freshNonce ?? record.freshNonce,
+    isGone: more.isGone ?? record.isGone,
+    thrown: more.thrown ?? record.thrown,
+
+    reason: more.reason ?? record.reason,
+    refusal: more.refusal ?? record.refusal,
+    bug: more.bug ?? record.bug,
+    reply: more.reply,
+  };
 }
 
 /** A `Refused` turns the request away; anything else that was thrown is a bug. */
 export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord {
-  if (!Refused.is(thrown)) return { ...record, reason: 'bug', error: thrown };
+  if (!Refused.is(thrown)) {
+    const told = { error: thrown };
+    return extendRecord(record, { reason: 'bug', thrown: told });
+  }
 
   const { refusal, found } = thrown;
-  return { ...record, ...found, reason: refusal.reason, refusal };
+  return extendRecord(extendRecord(record, found), { reason: refusal.reason, refusal });
 }
 
 /** `undefined`: the request needs no reply before access is checked. */

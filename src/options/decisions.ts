@@ -165,7 +165,7 @@ class Asking {
     const guard = printableSetting(this.#what);
     if (!this.#isLost) log('decision lost', { guard, ...lossOf(outcome) });
     this.#isLost = true;
-    return outcome !== 'timeout' && 'error' in outcome ? UNAVAILABLE.with(outcome) : UNAVAILABLE;
+    return outcome !== 'timeout' && 'error' in outcome ? UNAVAILABLE.with({ thrown: outcome }) : UNAVAILABLE;
   }
 }
 

@@ -9,7 +9,7 @@ import { fieldValues } from '../verify/request/fields.ts';
 import { isAmbiguous } from '../verify/request/path.ts';
 import { forwardedUri } from '../verify/request/uri.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
-import type { Early } from '../gate/record.ts';
+import { extendRecord, type Early } from '../gate/record.ts';
 import type { Exchange } from '../service/request/exchange.ts';
 import type { Readers } from '../service/request/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';
@@ -114,7 +114,8 @@ export function createQuestionReaders(
 
     // No route is at a path that is empty.
     const clear = isAmbiguous(path) ? '' : path;
-    return { ...facts, method, path: clear, uri: () => askedUri(request, path) };
+    const { host, rawHeaders, socket } = facts;
+    return { method, path: clear, host, rawHeaders, socket, uri: () => askedUri(request, path) };
   };
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */
@@ -126,7 +127,7 @@ export function createQuestionReaders(
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
     const hasRoute = matchRoute(facts)?.matches.some(({ route }) => route.method === method);
-    return hasRoute && replied.crossOrigin?.length ? { ...replied, reply: PREFLIGHT } : undefined;
+    return hasRoute && replied.crossOrigin?.length ? extendRecord(replied, { reply: PREFLIGHT }) : undefined;
   };
 
   return { readFacts: readQuestion, early, matchRoute };

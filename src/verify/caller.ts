@@ -50,9 +50,9 @@ class CheckedCaller<Claims> {
     return caller.#issuer;
   }
 
-  static foundOf(caller: Caller): Found {
+  static foundOf(caller: Caller): Found & { readonly caller: Caller } {
     const { kid, issuerName } = verifiedOf(caller.#token).found;
-    return { kid, issuerName, freshNonce: caller.freshNonce };
+    return { kid, issuerName, freshNonce: caller.freshNonce, caller };
   }
 
   /** Of the token, as the provider wrote them. */

@@ -7,7 +7,7 @@ import type { Access, DecidedAccess } from '../rules/access.ts';
 
 /** Node's own requests fit. `rawHeaders` is as the client sent it. */
 export interface GateRequest extends RawRequest {
-  /** Not read, but if `rawHeaders` lacks what is here, the adapter is of no use. */
+  /** Not read. If it has headers that `rawHeaders` does not, the adapter is unusable. */
   readonly headers?: object | undefined;
   /** Or the signal that aborts when the client has left. */
   readonly socket?: unknown;
@@ -22,7 +22,7 @@ export interface FetchRequest {
   readonly originalUrl?: undefined;
 }
 
-/** A caller who may pass. `headers` are for your server's response: a `DPoP-Nonce` when one is due. */
+/** A caller who may pass. `headers` are for your server's response: a `DPoP-Nonce` when one is pending. */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**

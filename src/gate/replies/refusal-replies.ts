@@ -1,7 +1,7 @@
 // The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
 // that reveals nothing.
 import { ignoreErrors } from '../../verify/base/clock.ts';
-import { describeBug } from '../../verify/base/events.ts';
+import { describeBug, type Fields } from '../../verify/base/events.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { fieldValues } from '../../verify/request/fields.ts';
 import type { Found, Refusal } from '../../verify/base/refusal.ts';
@@ -9,7 +9,7 @@ import { acceptedScheme } from '../../verify/credentials.ts';
 import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import type { OnError } from '../events.ts';
-import type { RequestRecord } from '../record.ts';
+import { extendRecord, type RequestRecord } from '../record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
@@ -49,26 +49,23 @@ export function createReplies(
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
 
-  function report({ error, facts, route }: RequestRecord) {
+  function report({ error }: { readonly error: unknown }, { facts, route }: RequestRecord) {
     const about = { method: facts?.method || null, route: route?.pattern ?? null };
     void ignoreErrors(() => onError(error, about));
   }
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
-    const { reply, refusal } = record;
-    if (reply !== undefined) return { ...record, reply };
+    const { refusal, thrown } = record;
+    if (isReplied(record)) return record;
 
-    if (refusal === undefined) {
-      // First: the frames of an error are told only before its stack is read.
-      const bug = describeBug(record.error);
-      report(record);
-      return { ...record, reply: BUG_REPLY, bug };
-    }
-    if ('error' in record) report(record);
+    // First: the frames of an error are told only before its stack is read.
+    const bug = refusal === undefined ? describeBug(thrown?.error) : undefined;
+    if (thrown !== undefined) report(thrown, record);
+    if (refusal === undefined) return withReply(record, BUG_REPLY, bug);
 
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);
-    return { ...record, reply: replyToRefusal(options.nameScopes?.(refusal, record) ?? refusal, scheme) };
+    return withReply(record, replyToRefusal(options.nameScopes?.(refusal, record) ?? refusal, scheme));
   }
 
   function extraFields(record: RequestRecord, origin?: string) {
@@ -78,14 +75,19 @@ export function createReplies(
 
   function finish(record: RequestRecord, request: RawRequest): Replied {
     const replied = complete(record, request);
-    const { reply } = replied;
+    const { status, content, closes } = replied.reply;
     const origin = fieldValues(request.rawHeaders, 'origin').join();
-    const fields = [...reply.fields, ...extraFields(replied, origin)];
-    return { ...replied, reply: { ...reply, fields } };
+    const fields = [...replied.reply.fields, ...extraFields(replied, origin)];
+    return withReply(replied, { status, fields, content, closes });
   }
 
   return { complete, extraFields, finish };
 }
+
+const isReplied = (record: RequestRecord): record is Replied => record.reply !== undefined;
+
+const withReply = (record: RequestRecord, reply: Reply, bug?: Fields) =>
+  extendRecord(record, { reply, bug }) as Replied;
 
 /** RFC 9449 §9 */
 export function nonceFields({ freshNonce }: Found) {

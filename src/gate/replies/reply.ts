@@ -7,7 +7,7 @@ export interface Reply {
   /** Names and values in turn. */
   readonly fields: readonly string[];
   readonly content: string | Uint8Array;
-  readonly closes?: boolean;
+  readonly closes?: boolean | undefined;
 }
 
 /** A header field. Mutable, to fit the `Headers` of Fetch. */

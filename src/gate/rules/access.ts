@@ -67,8 +67,8 @@ export function checkAccess(
 }
 
 /**
- * One that refuses at once, or those that come later if something is served. Choice: others first, so nobody
- * logs in again only to be refused for a scope.
+ * One that refuses at once, or those that come later if something is served. Choice: others first, so that no
+ * user logs in again only to be refused for a scope.
  */
 function failedGuards(demands: readonly DecidedAccess<unknown>[], caller: Caller, isServed: boolean) {
   const later: AnyGuard[] = [];

@@ -18,7 +18,7 @@ export interface Question {
   readonly connection?: unknown;
 }
 
-/** Asks and, unless that refuses, `others` in turn. Never throws or rejects. */
+/** Asks and, unless that refuses, `others` one at a time. Never throws or rejects. */
 export type Wait = (
   caller: Caller,
   question: Question,

@@ -1,5 +1,5 @@
-// A body as bytes, such as an upload, or a webhook whose signature covers the bytes. Promises: nobody else
-// holds them. Does not look at what they say.
+// A body as bytes, such as an upload, or a webhook whose signature covers the bytes. Promises: no other code
+// holds them. Does not check their content.
 import { isPlain } from '../../verify/base/encoding.ts';
 import { readBody } from '../routes/body.ts';
 import { requireOptions, type BodyInput, type BodyOptions } from '../routes/inputs.ts';
@@ -12,7 +12,7 @@ import { requireOptions, type BodyInput, type BodyOptions } from '../routes/inpu
  * post('/hooks/payments', open, bytes({ limitBytes: 65_536 }), ({ body }) => verifyHook(body))
  */
 export function bytes(options: BodyOptions = {}): BodyInput<Uint8Array> {
-  if (!isPlain(Object(options))) throw new TypeError('bytes takes options alone, and no schema');
+  if (!isPlain(Object(options))) throw new TypeError('bytes takes only options, not a schema');
 
   const { limitBytes, types, ...others } = options;
   requireOptions('bytes', limitBytes, types, others);

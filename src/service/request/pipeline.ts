@@ -6,7 +6,7 @@ import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Decide } from '../../gate/decide.ts';
-import { turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { createAuthorize } from '../fetch/authorize.ts';
 import { isResponse } from '../fetch/response.ts';
@@ -49,7 +49,7 @@ export function createPipeline(
     if (facts instanceof Refused) return turnAway({}, facts);
 
     const replied = early(facts);
-    if (replied !== undefined) return { ...replied, facts };
+    if (replied !== undefined) return extendRecord({ facts }, replied);
 
     const matched = matchRoute(facts);
     if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
@@ -65,10 +65,11 @@ export function createPipeline(
     }
 
     const connection = exchange.request.socket;
-    const asked = { ...match, facts, isServed: true, connection };
+    const { route, readParameters, demands: asks } = match;
+    const asked = { facts, route, readParameters, demands: asks, isServed: true, connection };
     return andThen(decide(asked), (record) => {
       if (record.reason === undefined) return serve(exchange, match, record);
-      return record.isGone ? { facts, route: match.route } : record;
+      return record.isGone ? { facts, route } : record;
     });
   }
 
@@ -99,11 +100,11 @@ export function createPipeline(
         read,
       );
 
-      return andThen(withinTime(exchange, route.handler(request)), (result) => ({
-        ...record,
-        ...HandlerRequest.turnedAwayBy(request, result),
-        reply: replyToResult(result, route.method),
-      }));
+      return andThen(withinTime(exchange, route.handler(request)), (result) => {
+        const turnedAway = HandlerRequest.turnedAwayBy(request, result);
+        const known = turnedAway === undefined ? record : extendRecord(record, turnedAway);
+        return extendRecord(known, { reply: replyToResult(result, route.method) });
+      });
     });
   }
 
@@ -163,13 +164,17 @@ function discardLate(result: unknown) {
   if (isJsonObject(result) && isResponse(result)) discard(result.body);
 }
 
+const NO_REPLY = { turnedAway: undefined, reply: undefined };
+
 /** The one place for what inputs, handlers and their streams throw. */
 export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 
-  const isReply = HandlerReply.isGenuine(thrown) && thrown.turnedAway !== undefined;
-  return isReply ? { ...record, ...thrown.turnedAway, reply: thrown.reply } : turnAway(record, thrown);
+  const { turnedAway, reply } = HandlerReply.isGenuine(thrown) ? thrown : NO_REPLY;
+  if (turnedAway === undefined) return turnAway(record, thrown);
+
+  return extendRecord(extendRecord(record, turnedAway), { reply });
 }
 
 function isAbort(error: unknown) {

@@ -4,7 +4,7 @@ import { andThen, attempt, type Clock } from '../../verify/base/clock.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Observer } from '../../gate/observe.ts';
-import { turnAway, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, type RequestRecord } from '../../gate/record.ts';
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { cutOff, hangUp, writeReply, writeStreamHead } from '../connection/write.ts';
@@ -54,8 +54,7 @@ export function createResponder(
       if (response.headersSent) status = response.statusCode;
     } catch (error) {
       // Node refuses the reply.
-      const { reply: _, ...known } = record;
-      written = replies.complete(turnAway(known, error), request);
+      written = replies.complete(turnAway(record, error), request);
       hangUp(response);
     }
     observe(exchange, written, status);
@@ -66,8 +65,9 @@ export function createResponder(
   }
 
   /** The same for a stream, when it has ended. Never rejects. */
-  async function stream(exchange: Exchange, { reply: _, ...record }: RequestRecord, reply: ResponseReply) {
+  async function stream(exchange: Exchange, replied: RequestRecord, reply: ResponseReply) {
     const { request, response } = exchange;
+    const record = extendRecord(replied, {});
     let sent: RequestRecord = record;
 
     try {

@@ -1,4 +1,4 @@
-// Reads a body, as bytes or as strict JSON (docs/your-own-api.md), after access is granted. Promises: reads
+// Reads a body, as bytes or strict JSON (docs/routes-reference.md), after access is granted. Promises: reads
 // nothing if the header fields rule it out; keeps no more than the limit. Does not check what the JSON says:
 // the route's schema does.
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -18,7 +18,7 @@ export interface BodySource {
   readonly onBodyRefused: (stop: () => void) => void;
 }
 
-/** Thrown when the client has left: nobody would get a response. */
+/** Thrown when the client has left: a response would reach no one. */
 export const CLIENT_GONE = Symbol('client gone');
 
 /** Resolves to the JSON value. Takes and rejects with the same as `readBody`. */

@@ -92,12 +92,12 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
   const fields = new Map([['cache-control', 'no-store']]);
   if (isJson) fields.set('content-type', 'application/json; charset=utf-8');
 
-  // `Headers` and `Map` have entries, not members.
-  if (Symbol.iterator in headers) throw new UsageError('header fields must be members of a plain object');
+  // `Headers` and `Map` have entries, not properties.
+  if (Symbol.iterator in headers) throw new UsageError('headers must be a plain object');
 
   for (const [name, value] of Object.entries(headers)) {
     const lowerName = name.toLowerCase();
-    if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} is not for a handler to set`);
+    if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} must not be set by a handler`);
     // Node would throw on writing, too late for a 500.
     if (!FIELD_NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field cannot be sent');

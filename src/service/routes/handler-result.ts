@@ -31,7 +31,7 @@ const NO_RESULT =
   'the handler of a get route returned nothing; return an object, an array or a reply, or fail(404, ...)';
 
 const NO_JSON =
-  'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()';
+  'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes';
 
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or

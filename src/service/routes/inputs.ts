@@ -75,7 +75,7 @@ export function json<Output>(schema: Schema<Output>, options?: BodyOptions): Bod
 export function json(...given: readonly [schema?: Schema, options?: BodyOptions]): BodyInput<unknown> {
   const [schema = ANYTHING, options = {}] = given;
   const { limitBytes, types = ['application/json'], ...others } = options;
-  // `json(undefined)` lacks the schema that was meant.
+  // `json(undefined)` misses the schema that was meant.
   requireSchema(given.length === 1 ? given[0] : schema);
   requireOptions('json', limitBytes, types, others);
   return {

@@ -156,10 +156,10 @@ export interface Found {
   readonly issuerName?: string | undefined;
   /** For the response (RFC 9449 §9). */
   readonly freshNonce?: string | undefined;
-  /** What was thrown, if it is for `onError`. */
-  readonly error?: unknown;
+  /** For `onError`. */
+  readonly thrown?: { readonly error: unknown } | undefined;
   /** Whether the client has left. */
-  readonly isGone?: boolean;
+  readonly isGone?: boolean | undefined;
 }
 
 /**
@@ -182,7 +182,7 @@ export class Refused {
   }
 
   with(found: Found) {
-    return new Refused(this.refusal, { ...this.found, ...found });
+    return new Refused(this.refusal, Object.assign({}, this.found, found));
   }
 }
 

@@ -1,4 +1,4 @@
-/* A further access, checked by a handler for the caller of its request (docs/your-own-api.md). */
+/* A further access, checked by a handler for the caller of its request (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';

@@ -1,4 +1,4 @@
-/* A body as bytes: what is accepted, and what is refused as for JSON (docs/your-own-api.md). */
+/* A body as bytes: what is accepted, and what is refused as for JSON (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { needs, open } from '../../../src/gate/rules/access.ts';
@@ -129,7 +129,7 @@ test('bytes throws for a schema, for unknown options, and for a wrong limit or t
   const schema = new (class {
     '~standard' = schemaOf((value) => ({ value }))['~standard'];
   })();
-  assert.throws(() => bytes(schema as never), new TypeError('bytes takes options alone, and no schema'));
+  assert.throws(() => bytes(schema as never), new TypeError('bytes takes only options, not a schema'));
   const other = new TypeError('bytes has no other options than limitBytes and types');
   assert.throws(() => bytes({ limit: 1 } as never), other);
   assert.throws(() => bytes(schemaOf((value) => ({ value })) as never), other);

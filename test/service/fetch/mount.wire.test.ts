@@ -1,5 +1,5 @@
 /* A prefix for a Fetch handler: which requests reach it, what it receives, how its body is read, and what it
-   may return (docs/your-own-api.md). */
+   may return (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -1,5 +1,5 @@
 /* A Fetch `Response` as a handler's result: how it is recognized, and which status, fields and body are sent
-   (docs/your-own-api.md). */
+   (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
@@ -326,9 +326,9 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/199': 'a Response needs a status from 200 to 599',
     '/600': 'a Response needs a status from 200 to 599',
     '/200.5': 'a Response needs a status from 200 to 599',
-    '/used': 'the body of a Response was used or is locked; return one that nobody has read',
-    '/read': 'the body of a Response was used or is locked; return one that nobody has read',
-    '/locked': 'the body of a Response was used or is locked; return one that nobody has read',
+    '/used': 'the body of a Response was used or is locked; return an unread one',
+    '/read': 'the body of a Response was used or is locked; return an unread one',
+    '/locked': 'the body of a Response was used or is locked; return an unread one',
     '/texts': 'a chunk of the body of a Response is not a Uint8Array',
     '/buffers': 'a chunk of the body of a Response is not a Uint8Array',
     '/numbers': 'a chunk of the body of a Response is not a Uint8Array',
@@ -338,9 +338,9 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/bad-name': 'a header field of a Response cannot be sent',
     '/bad-value': 'a header field of a Response cannot be sent',
     '/in-reply':
-      'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()',
+      'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     '/real-in-reply':
-      'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()',
+      'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     '/fails': undefined,
     '/thrown': undefined,
   })) {

@@ -1,5 +1,5 @@
 /* How the body of a `Response` is sent: backpressure, its end, and who may end it early
-   (docs/your-own-api.md). */
+   (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /* The asynchronous context of each request is the one in which it arrived, queued or not
-   (docs/your-own-api.md). */
+   (docs/routes-reference.md). */
 import { strict as assert } from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /* A body that a route accepts: what is refused, in which order, and what happens to the connection
-   (docs/your-own-api.md). */
+   (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { after, before, describe, test } from 'node:test';

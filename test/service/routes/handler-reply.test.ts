@@ -111,7 +111,7 @@ test('a reply inside a body is a bug, not a part of a 200 body', () => {
 
 test('a reply refuses header fields that it would silently lose', () => {
   const fields = { 'Content-Security-Policy': "default-src 'none'" };
-  const fault = new TypeError('header fields must be members of a plain object');
+  const fault = new TypeError('headers must be a plain object');
   for (const lost of [new globalThis.Headers(fields), new Map(Object.entries(fields)), [['a', 'b']]]) {
     assert.throws(() => reply(200, {}, lost as unknown as Headers), fault);
   }
@@ -201,7 +201,7 @@ for (const name of REFUSED) {
     for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
       assert.throws(() => reply(200, {}, { [spelling]: 'x' }), {
         name: 'TypeError',
-        message: `${name.toLowerCase()} is not for a handler to set`,
+        message: `${name.toLowerCase()} must not be set by a handler`,
       });
     }
   });
@@ -315,7 +315,7 @@ function getSystemError() {
 }
 
 for (const [what, body] of Object.entries(NO_JSON)) {
-  test(`neither the body of a reply nor, but for a Response, the result of a handler may be ${what} [docs/your-own-api.md]`, () => {
+  test(`neither the body of a reply nor, but for a Response, the result of a handler may be ${what} [docs/routes-reference.md]`, () => {
     assert.throws(() => reply(200, body), Error);
     assert.throws(() => created('/a', body), Error);
     if (!(body instanceof Response)) assert.throws(() => replyToResult(body, 'GET'), Error);
@@ -355,7 +355,7 @@ for (const [what, body, text] of [
   ['a nested date is a string', { a: new Date(0) }, '{"a":"1970-01-01T00:00:00.000Z"}'],
   ['an object with toJSON', { toJSON: () => [1] }, '[1]'],
 ] as const) {
-  test(`the result of a handler is serialised as JSON.stringify does: ${what} [docs/your-own-api.md]`, () => {
+  test(`the result of a handler is serialised as JSON.stringify does: ${what} [docs/routes-reference.md]`, () => {
     assert.equal(replyToResult(body, 'GET').content, text);
     assert.equal(reply(200, body).reply.content, text);
   });
@@ -378,9 +378,9 @@ test('a returned fail has the same effect as a thrown fail', () => {
   );
 });
 
-test('a body such as a Map, an Error or a Blob throws a TypeError with one fixed message, even in a reply with its own Content-Type [docs/your-own-api.md]', () => {
+test('a body such as a Map, an Error or a Blob throws a TypeError with one fixed message, even in a reply with its own Content-Type [docs/routes-reference.md]', () => {
   const fault = new TypeError(
-    'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()',
+    'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
   );
   for (const body of [
     new Error('inside'),
@@ -404,7 +404,7 @@ test('a result that is null, a primitive or a function throws a TypeError, and s
 
 test('a result that has no JSON form throws a TypeError', () => {
   const message =
-    'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()';
+    'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes';
   assert.throws(() => replyToResult({ toJSON: () => undefined }, 'GET'), { name: 'TypeError', message });
   assert.throws(() => replyToResult({ amount: 1n }, 'GET'), TypeError);
 });

@@ -1,4 +1,4 @@
-/* What a handler receives, what it may return, and how its response is sent (docs/your-own-api.md). */
+/* What a handler receives, what it may return, and how its response is sent (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
@@ -398,10 +398,10 @@ test('a thrown value that throws when read becomes a 500 with a log line', async
 
 test('a UsageError is logged with its fixed sentence, and no other error with its message', async () => {
   for (const [path, sentence] of [
-    ['/refused-field', 'set-cookie is not for a handler to set'],
+    ['/refused-field', 'set-cookie must not be set by a handler'],
     [
       '/map',
-      'a body must be a plain object, an array or an object with members; convert it, or pass bytes to reply()',
+      'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     ],
     ['/changed', 'fail needs a status from 400 to 599'],
     ['/throws', undefined],
