@@ -99,8 +99,6 @@ export class Pipeline {
     const path = record.facts?.path ?? '';
     const nowMillis = this.#options.clock.now();
 
-    const reply = (result: unknown) => extendRecord(record, { reply: replyToResult(result, route.method) });
-
     const handle = (inputs?: Inputs) => {
       const request = new HandlerRequest(
         exchange,
@@ -112,6 +110,13 @@ export class Pipeline {
         this.#options,
         inputs,
       );
+
+      const reply = (result: unknown) => {
+        const turnedAway = HandlerRequest.turnedAwayBy(request, result);
+        const known = turnedAway === undefined ? record : extendRecord(record, turnedAway);
+        return extendRecord(known, { reply: replyToResult(result, route.method) });
+      };
+
       return andThen(this.#withinTime(exchange, route.handler(request)), reply);
     };
 
