@@ -17,10 +17,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OVER: Readonly<Record<string, number>> = {
   verify: 17_780,
   createGate: 28_770,
-  createService: 42_760,
-  runService: 54_650,
-  server: 55_860,
-  'all of src': 93_600,
+  createService: 43_310,
+  runService: 55_210,
+  server: 56_420,
+  'all of src': 94_170,
 };
 
 const GROWTH = 1.02;

@@ -1,7 +1,8 @@
-// One request with its response: whether its client is still there, why its body is refused, and its signal.
+// One request with its response: its form, whether its client is still there, why its body is refused, and its
+// signal. Does not check Host or target: verify/request/facts.ts does.
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
-import type { Refused } from '../../verify/base/refusal.ts';
+import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RequestStream } from '../connection/request-stream.ts';
 
 /** What a request needs to know of its connection. */
@@ -104,4 +105,21 @@ export class Exchange {
 function bind(action: () => void) {
   const resource = new AsyncResource('gatehouse');
   return () => resource.runInAsyncScope(action);
+}
+
+export const MAX_FIELDS = 200;
+
+/** HTTP version, framing, number of header fields, and expectation. */
+export function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['request']) {
+  const { expect, 'transfer-encoding': coding } = headers;
+  // RFC 9112 §2.3, §6.1: Node accepts 0.9 and 2.0, too. HTTP/1.0 has no transfer codings.
+  const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
+  // RFC 9112 §6.1
+  const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
+  if (!isKnown || !isFramed) return refuse('malformed-http');
+  if (rawHeaders.length > 2 * MAX_FIELDS) return refuse('header_fields_too_large');
+
+  // RFC 9110 §10.1.1. Node joins repeated fields.
+  const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
+  return isMet ? undefined : refuse('expectation_failed');
 }
