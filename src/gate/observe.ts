@@ -43,7 +43,7 @@ export interface ObserverOptions {
 export interface Observer {
   /** Whether requests that are not refused are observed too. */
   readonly isWatching: boolean;
-  /** Returns the time, or 0 when nobody reads it. */
+  /** Returns the time, or 0 when it is not needed. */
   readonly startTiming: () => number;
   /** `status` is `null` when the client got no response. */
   readonly observe: (arrival: Arrival, record: RequestRecord, status: number | null) => void;

@@ -125,7 +125,7 @@ test('logs a bug with the method and pattern of the route, the name of the error
   assert.deepEqual(logged(), []);
 });
 
-test('counts neither a bug nor a failure of a handler as a refusal', () => {
+test('does not count a bug or a failure of a handler as a refusal', () => {
   const { observe, logged, summarize } = observing();
   observe(ARRIVED, { route: ORDERS, reason: 'handler' }, 404);
   observe(ARRIVED, { route: ORDERS, reason: 'bug', bug: describeBug(new Error()) }, 500);

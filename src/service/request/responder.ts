@@ -14,7 +14,7 @@ import type { Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 
 export interface Responder {
-  /** Returns the time, or 0 when nobody reads it. */
+  /** Returns the time, or 0 when it is not needed. */
   readonly startTiming: () => number;
   /** Never throws. */
   readonly respond: (exchange: Exchange) => void;
@@ -91,7 +91,7 @@ export function createResponder(
   }
 
   function respond(exchange: Exchange) {
-    // RFC 9112 §9.6: nothing runs after the last response, or if nobody would get it.
+    // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || exchange.connection.isEnding;
     const record = isOver ? {} : attempt(() => pipeline(exchange), bug);
     void andThen(record, (known) => {

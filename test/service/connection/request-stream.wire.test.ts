@@ -59,7 +59,7 @@ test('delivers the bytes from before the first read as one piece, then the rest 
   assert.deepEqual([first, others.join('')], [LETTERS, 'xyz']);
 });
 
-test('buffers a limited amount while nobody reads, and continues when somebody does', async (t) => {
+test('buffers a limited amount while unread, and continues once read', async (t) => {
   const mebibyte = 'x'.repeat(1024 * 1024);
   const [request, , wire] = await hold(t, `${post(`Content-Length: ${mebibyte.length}\r\n`)}${mebibyte}`);
   while (!request.socket.isPaused()) await new Promise(setImmediate);
