@@ -15,7 +15,6 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\b(?:names?|fields?) and values in turn\b/, 'alternating names and values'],
   [/\b(?:a server that you have|routes of your own|a store of yours)\b/, 'your existing server, your routes'],
   [/\b(?:refuses|admits|believes) nobody\b/, 'no client, only …'],
-  [/\bis for a handler to set\b|\bis not for a handler\b/, 'a handler must not set it'],
   [/\bcounts? no longer\b/, 'is revoked, is no longer valid'],
 ];
 
