@@ -74,7 +74,7 @@ export function createAuthorize(decide: Decide, replies: Replies, clock: Clock):
     const asked = { ...question, demands: [access], isServed: true, caller: now };
 
     const authorized = andThen(decide(asked), (record) => {
-      // Nobody would get the refusal.
+      // The refusal would reach no client.
       if (record.isGone) throw new DOMException('the client has left', 'AbortError');
       if (record.reason === undefined) return { caller: access.admit(known) };
 

@@ -61,7 +61,7 @@ const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const NO_STATUS = 'a Response needs a status from 200 to 599';
 const NO_FIELD = 'a header field of a Response cannot be sent';
 const NO_LENGTH = 'the Content-Length of a Response must be one number';
-const USED = 'the body of a Response was used or is locked; return one that nobody has read';
+const USED = 'the body of a Response was used or is locked; return an unread one';
 
 /** Throws a `TypeError` for a `Response` that cannot be sent. */
 export function replyToResponse({ status, headers, body, bodyUsed }: FetchResponse): ResponseReply {

@@ -20,7 +20,7 @@ const WITHOUT_BODY = [204, 205, 304];
 
 const ENDED = Promise.resolve({ done: true, value: undefined });
 
-/** For a body that nobody will read. */
+/** For a body that will not be read. */
 export const discard = (body: FetchBody | null) => void ignoreErrors(() => body?.cancel());
 
 export interface Sending {
