@@ -1,4 +1,4 @@
-// The entry point `gatehouse-http/revocations`: tokens that count no longer before they expire.
+// The entry point `gatehouse-http/revocations`: tokens that are revoked before they expire.
 export type { Restoration, Revocation } from './options/redis/revocation.ts';
 export {
   createRevocations,

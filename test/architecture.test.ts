@@ -16,11 +16,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 17_780,
-  createGate: 28_770,
-  createService: 43_310,
-  runService: 55_210,
-  server: 56_420,
-  'all of src': 94_170,
+  createGate: 28_810,
+  createService: 43_500,
+  runService: 55_390,
+  server: 56_600,
+  'all of src': 94_350,
 };
 
 const GROWTH = 1.02;

@@ -16,7 +16,7 @@ export interface Asked extends RequestRecord, Question {
   readonly facts: RequestFacts;
   readonly route?: MatchedRoute | undefined;
   readonly demands: readonly DecidedAccess<unknown>[];
-  /** Whether something would serve it: nobody logs in again for a path without a route. */
+  /** Whether something would serve it: a path without a route never asks for a login. */
   readonly isServed: boolean;
 }
 

@@ -54,7 +54,7 @@ export class Observer {
     this.isWatching = options.isAccessLogged || options.meter !== undefined;
   }
 
-  /** Returns the time, or 0 when nobody reads it. */
+  /** Returns the time, or 0 when it is not needed. */
   startTiming() {
     const { clock, meter } = this.#options;
     meter?.requestBegan();
@@ -108,7 +108,7 @@ export class Observer {
     }
   }
 
-  /** For speed: no fields are gathered for a line that nobody reads. */
+  /** For speed: no fields are gathered for a line that is not written. */
   #isLogged(reason: RequestReason | undefined, isProbe: boolean) {
     const { isAccessLogged, isRefusalLogged } = this.#options;
     if (reason === undefined) return isAccessLogged && !isProbe;

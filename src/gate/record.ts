@@ -9,7 +9,7 @@ import type { DecidedAccess } from './rules/access.ts';
 /** A request, and when it began to be served. */
 export interface Arrival {
   readonly request: RawRequest;
-  /** Monotonic milliseconds; 0 when nobody reads it. */
+  /** Monotonic milliseconds; 0 when not needed. */
   readonly arrivedAtMillis: number;
 }
 

@@ -44,7 +44,7 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
     withoutToken('/api/private'),
     tokenRefused('/api/private', 'latecomer', 'the token has expired'),
     tokenRefused('/api/private', 'stranger', 'the token is for another API'),
-    granted('/api/feed', 'visitor', 'a good token is used'),
+    granted('/api/feed', 'visitor', 'a valid token is used'),
     tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be valid'),
   ),
 

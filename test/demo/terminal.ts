@@ -137,7 +137,7 @@ export async function isOpen(port: number, host = '127.0.0.1'): Promise<boolean>
   return opened;
 }
 
-/** A listener on the port, unless somebody else has it. */
+/** A listener on the port, unless it is taken. */
 export async function occupy(port: number): Promise<Server> {
   const server = createServer().listen(port, '127.0.0.1');
   await once(server, 'listening').catch((failure) => assert.equal(failure.code, 'EADDRINUSE'));

@@ -10,6 +10,12 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\b(?:requests?|responses?|fetch|fetches) under way\b/, 'in-flight requests; the running fetch'],
   [/\bwhile requests come\b/, 'under traffic'],
   [/\bof the provider of the demo\b/, 'of the demo provider'],
+  [/\bsomebody else\b/, 'another client, another caller'],
+  [/\bthe same goes for\b/, 'repeat the verb'],
+  [/\b(?:names?|fields?) and values in turn\b/, 'alternating names and values'],
+  [/\b(?:a server that you have|routes of your own|a store of yours)\b/, 'your existing server, your routes'],
+  [/\b(?:refuses|admits|believes) nobody\b/, 'no client, only …'],
+  [/\bcounts? no longer\b/, 'is revoked, is no longer valid'],
 ];
 
 const sources = (folder: string) =>

@@ -201,7 +201,7 @@ for (const source of SOURCES) {
       }
     });
 
-    test('takes no field and an empty field for no certificate, whoever sent it', () => {
+    test('treats a missing or empty field as no certificate, from any sender', () => {
       for (const values of [[], ['']]) {
         for (const remoteAddress of ['192.0.2.1', '192.0.2.2', undefined]) {
           const outcome = outcomeOf(options, thumbprint, values, { remoteAddress });

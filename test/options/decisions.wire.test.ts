@@ -611,7 +611,7 @@ describe('the authorize of a handler', () => {
     assert.deepEqual([method, path, parameters], ['POST', '/pay/1', { account: '1' }]);
   });
 
-  test('refuses nobody as a missing token, as a promise, and asks nothing', async (t) => {
+  test('refuses an anonymous caller as a missing token, as a promise, and asks nothing', async (t) => {
     const guard = decision('may pay', () => assert.fail('it was asked'));
     const app = await start(t, {
       routes: [

@@ -55,7 +55,7 @@ test('replaces what a terminal obeys and JSON does not escape', () => {
   assert.equal(toldOf(failure('a\x7f\x9bb')).errorMessage, 'a??b');
 });
 
-test('has what was thrown where that is no error, and nothing of what is neither text nor error', () => {
+test('has a thrown value that is text, and nothing of one that is neither text nor an error', () => {
   assert.deepEqual(toldOf('broken'), { errorMessage: 'broken' });
   assert.deepEqual(toldOf(5), { errorMessage: '5' });
   for (const nothing of [undefined, null, {}]) assert.deepEqual(toldOf(nothing), {});

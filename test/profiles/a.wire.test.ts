@@ -68,7 +68,7 @@ test('sends the subject, email, scope, issuer and audience of the token at /api/
   assert.equal(text, JSON.stringify(body));
 });
 
-test('sends null for claims that the token lacks, and the audience unchanged [docs/how-a-request-is-checked.md]', async () => {
+test('sends null for claims that are missing from the token, and the audience unchanged [docs/how-a-request-is-checked.md]', async () => {
   const text = await textOf(service, '/api/profile', { aud: ['x', provider.audience] });
   const { issuer, audience } = provider;
   assert.equal(

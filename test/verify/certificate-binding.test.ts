@@ -13,7 +13,7 @@ const MODES: readonly DpopMode[] = ['DISABLED', 'ALLOWED', 'REQUIRED'];
 const jkt = key.thumbprint;
 const x5t = client.thumbprint;
 
-/** The fields of a request: the certificate of the token, that of somebody else, one that cannot be read, none. */
+/** The fields of a request: the certificate of the token, another one, one that cannot be read, none. */
 const SENT = {
   own: ['Client-Cert', written('rfc9440', client.der)],
   other: ['Client-Cert', written('rfc9440', otherClient.der)],

@@ -18,7 +18,7 @@ export const ORIGIN = 'https://api.test';
 export const PATH = '/api/private';
 export const URI = ORIGIN + PATH;
 
-/** The key to which `TOKEN` is bound, and somebody else's key. */
+/** The key to which `TOKEN` is bound, and another key. */
 export const key = makeProofKey();
 export const strangersKey = makeProofKey();
 export const TOKEN = issue({ cnf: { jkt: key.thumbprint } });

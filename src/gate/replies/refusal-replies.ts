@@ -12,7 +12,7 @@ import { extendRecord, type RequestRecord } from '../record.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-/** Lets pages of other origins read responses. Fields: names and values in turn (Fetch standard §3.2). */
+/** Lets pages of other origins read responses. Fields: alternating names and values (Fetch standard §3.2). */
 export interface CrossOrigin {
   /** On every reply. */
   readonly vary: readonly string[];
@@ -35,7 +35,7 @@ export type Replied = RequestRecord & { readonly reply: Reply };
 export interface Replies {
   /** Makes the reply to a refusal or error. Never throws. */
   readonly complete: (record: RequestRecord, request: RawRequest) => Replied;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly extraFields: (record: RequestRecord, origin?: string) => string[];
   /** For replies that a service does not write: completes, and adds fields. */
   readonly finish: Replies['complete'];

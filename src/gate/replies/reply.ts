@@ -4,7 +4,7 @@
 
 export interface Reply {
   readonly status: number;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly fields: readonly string[];
   readonly content: string | Uint8Array;
   readonly closes?: boolean | undefined;
@@ -38,7 +38,7 @@ export const NO_CONTENT: Reply = {
   content: '',
 };
 
-/** `json` is text; `headers` has names and values in turn. */
+/** `json` is text; `headers` alternates names and values. */
 export function jsonReply(status: number, json: string, headers: readonly string[] = []): Reply {
   const length = String(Buffer.byteLength(json));
   return { status, fields: [...ALWAYS, 'Content-Length', length, ...headers], content: json };

@@ -99,10 +99,10 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
 }
 
-/** No claim equals an object or a promise: it would refuse everybody. */
+/** No claim equals an object or a promise: it would refuse everyone. */
 const isComparable = (value: unknown) => isPresent(value) && Object(value) !== value;
 
-/** A promise would refuse everybody. */
+/** A promise would refuse everyone. */
 function requireBoolean(verdict: unknown) {
   if (typeof verdict === 'boolean') return verdict;
 

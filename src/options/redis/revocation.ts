@@ -27,7 +27,7 @@ interface Named {
 }
 
 interface Lasting {
-  /** For a subject or a client: tokens that were issued until then count no longer. Default: now. */
+  /** For a subject or a client: revokes tokens that were issued until then. Default: now. */
   readonly before: Date;
   /** At least the longest lifetime of a token, plus the clock tolerance. Default: 86,400. */
   readonly keepSeconds: number;

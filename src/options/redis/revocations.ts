@@ -1,4 +1,4 @@
-// Tokens that count no longer before they expire. Promises: a token that the store names is refused on every
+// Tokens that are revoked before they expire. Promises: a token that the store names is refused on every
 // replica from its next request on, and no token passes without the store's whole reply. Does not end
 // in-flight responses. Loads no gate.
 import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';

@@ -212,7 +212,7 @@ export class Connection {
     return nowMillis - unreadSinceMillis >= UNREAD_MILLIS;
   }
 
-  /** Nobody reads a stream that waits for its client, or that is silent and whose client may have left. */
+  /** A stream is unread if it waits for its client, or is silent and its client may have left. */
   #watchStream(nowMillis: number) {
     const [first] = this.#underWay;
     if (first?.exchange.isStreaming !== true) return;

@@ -1,5 +1,5 @@
 // A Fetch `Response` that a handler returns → the reply to send. Trusts its form, not its class: test runners
-// and polyfills have their own. Promises: no field frames the message or is for one hop, and nobody else
+// and polyfills have their own. Promises: no field frames the message or is for one hop, and no other code
 // reads the body. Does not read it: stream.ts does.
 import type { Reply } from '../../gate/replies/reply.ts';
 import { UsageError } from '../../verify/base/events.ts';

@@ -27,7 +27,7 @@ export class Responder {
     this.#clock = clock;
   }
 
-  /** Returns the time, or 0 when nobody reads it. */
+  /** Returns the time, or 0 when it is not needed. */
   startTiming() {
     return this.#observer.isWatching ? this.#observer.startTiming() : 0;
   }

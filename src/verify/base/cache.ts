@@ -1,7 +1,7 @@
 // A bounded cache that admits a key on its second use and evicts a generation at a time. Does not expire
 // values: the caller checks them again.
 
-/** Of 4 bytes each. With fewer, keys that are used in turn would evict each other's mark. */
+/** Of 4 bytes each. With fewer, keys that are used alternately would evict each other's mark. */
 const LEAST_MARKS = 65_536;
 const MARKS_OF_A_VALUE = 4;
 

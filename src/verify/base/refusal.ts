@@ -144,7 +144,7 @@ export interface Refusal {
   readonly scopes?: readonly string[];
   /** The route's demands, as parameters of a challenge. */
   readonly demands?: object;
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers?: readonly string[];
   /** Path and message of each issue of a schema. */
   readonly issues?: readonly object[];

@@ -176,7 +176,7 @@ export function createKeyFetch(
 export function withDeadline(fetch: FetchKeySet, timeoutMillis = 5_000) {
   return () => {
     const signal = AbortSignal.timeout(timeoutMillis);
-    // First: if it throws, nobody would handle the deadline.
+    // First: if it throws, the deadline would be an unhandled rejection.
     const fetched = fetch(signal);
 
     const deadline = new Promise<never>((_, reject) => {

@@ -45,7 +45,7 @@ export async function sessions(scene: Scene): Promise<Fact[]> {
       expected: [404, 404, 404, 404],
     },
     {
-      name: 'a session of somebody else looks like one that never was',
+      name: 'a session of another client looks like one that never was',
       found: [...thief, ...unknown].filter(({ text }) => text !== unknown[0]?.text),
       expected: [],
     },

@@ -1,4 +1,4 @@
-/* Key sets: changed keys and documents, and whether a good token is taken under them. */
+/* Key sets: changed keys and documents, and whether a valid token is accepted with them. */
 import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySet } from 'jose';
 import { isJsonObject, type JsonObject } from '../../../src/verify/base/encoding.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../../src/verify/keys/jwk.ts';

@@ -154,7 +154,7 @@ async function outcomesOf(trial: Trial): Promise<Outcome> {
   };
 }
 
-/** The status of a good token while the provider cannot be reached, from the start on. */
+/** The status of a valid token while the provider cannot be reached, from the start on. */
 async function duringOutage(peer: Peer): Promise<string> {
   const provider = await startProvider();
   const token = provider.issue();

@@ -1,7 +1,7 @@
 /* Takes two copies of what is committed, in two folders, and packs each on another line of Node, with another
    umask, time zone and locale. Then compares the tarballs, and the files of the image, byte for byte; if they
    differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
-   compares a tarball that somebody else has packed.
+   compares a tarball that was packed elsewhere.
 
    Shows: byte-identical tarballs and images from two folders and two major versions of Node, or identical to a
    published tarball that you pass.

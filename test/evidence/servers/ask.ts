@@ -15,7 +15,7 @@ type Answer = readonly [status: number, isGreeted: boolean, challenge: string | 
 const EXPECTED: Readonly<Record<string, Answer>> = {
   'no token': [401, false, 'Bearer', false],
   'a token without the scope': [403, false, 'Bearer', false],
-  'a good token': [200, true, null, false],
+  'a valid token': [200, true, null, false],
   'a proof without a nonce': [401, false, 'DPoP', true],
   'a proof': [200, true, null, false],
   'the same proof again': [401, false, 'DPoP', false],
@@ -111,7 +111,7 @@ export async function problemsOf(target: Target, issuer: TestIssuer): Promise<re
 
   await expect('no token', {});
   await expect('a token without the scope', issuer.bearer());
-  await expect('a good token', good);
+  await expect('a valid token', good);
   await expect('a token whose keys cannot be had', issuer.bearer({ iss: `https://${DOWN.domain}/` }));
   const { authorization } = good;
   const { fields, query = '' } = target;

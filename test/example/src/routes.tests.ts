@@ -51,7 +51,7 @@ test('an order is where its Location says, and in the list', async () => {
   assert.deepEqual((await ask('GET', '/api/orders?status=open&limit=1')).body, { orders: [body] });
 });
 
-test('an order of somebody else does not exist', async () => {
+test('the order of another caller does not exist', async () => {
   const { location } = await ask('POST', '/api/orders', { item: 'tea' });
   for (const method of ['GET', 'DELETE']) {
     for (const [sub, issuer] of [
@@ -65,7 +65,7 @@ test('an order of somebody else does not exist', async () => {
   assert.deepEqual((await ask('GET', '/api/orders', undefined, 'ada', partner)).body, { orders: [] });
 });
 
-test('nobody chooses the id or the owner of an order, whatever a schema lets pass', () => {
+test('no client chooses the id or the owner of an order, whatever a schema lets pass', () => {
   const orders = new Orders();
   const chosen = { id: '1', owner: { issuer: '', subject: 'eve' } };
   const order = orders.add(ADA, { item: 'tea', quantity: 1, ...chosen });

@@ -492,7 +492,7 @@ test('the log names issuer and key of a caller whom authorize refuses', async (t
   );
 });
 
-test('the log names issuer and key of a good token whose sender constraint is refused [RFC 9449 §7.1]', async (t) => {
+test('the log names issuer and key of a valid token whose sender constraint is refused [RFC 9449 §7.1]', async (t) => {
   const gate = await openGate(t, { log: jsonLog({ level: 'debug' }), dpopMode: 'ALLOWED' });
   const [{ kid } = {}] = (await issuer.options.fetchKeys()).keys;
   const token = issuer.boundToken(createProofKey(), READER);

@@ -184,7 +184,7 @@ for (const [what, environment, path, expected] of [
   });
 }
 
-test('the login is checked last, whatever the order of the guards: a caller who also lacks a scope or a claim is refused for that [RFC 9470]', async (t) => {
+test('the login is checked last, whatever the order of the guards: a caller without a scope or claim is refused for that first [RFC 9470]', async (t) => {
   const app = await serve(t);
   for (const [path, claims, status] of [
     ['/first', {}, 403],
@@ -234,7 +234,7 @@ test('the login of a rule is checked after the demands of the route, and never w
   assert.equal((await app.ask('/ruled/none')).body.error, 'unauthorized');
 });
 
-test('a caller who lacks the logins of a rule and of the route gets the demands of the rule first [RFC 9470 §3]', async (t) => {
+test('a caller without the logins of a rule and of the route gets the demands of the rule first [RFC 9470 §3]', async (t) => {
   const routes = [get('/ruled/x', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
   const app = await serve(t, { routes });
   for (const [acr, demanded] of [

@@ -212,7 +212,7 @@ test('shows the age of keys in seconds', () => {
   );
 });
 
-test('counts refusals by reason, but neither probes nor failures of handlers', async (t) => {
+test('counts refusals by reason, but not probes or failures of handlers', async (t) => {
   const { port, value } = await start(t, {}, () => new Promise(() => {}));
   for (const path of ['/orders/a', '/orders/b', '/nothing', '/missing', '/bug', '/readyz']) {
     await ask(port, path);

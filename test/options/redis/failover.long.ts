@@ -73,7 +73,7 @@ async function openUsers(t: TestContext, address: string): Promise<Users> {
   return { revoke, verdict, record, isUp };
 }
 
-/** Uses both stores before, during and after a failover. Returns the verdicts on the good token meanwhile. */
+/** Uses both stores before, during and after a failover. Returns the verdicts on the valid token meanwhile. */
 async function survive(
   users: Users,
   fail: () => Promise<void>,

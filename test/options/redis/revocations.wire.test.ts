@@ -402,7 +402,7 @@ describe('writers', () => {
     }
   });
 
-  test('lack no issuer of a gate that takes them', (t) => {
+  test('must have every issuer of a gate that takes them', (t) => {
     const { options } = createTestIssuer();
     const revocations = makeRevocations('redis://127.0.0.1:1', ['https://other.test/'], new TestClock());
     t.after(revocations.close);

@@ -84,7 +84,7 @@ test('onResponse is told of refusals, of fail, of probes, and of paths without a
   ]);
 });
 
-test('onResponse is told of responses to bytes that are not a request, with null for what they lack', async (t) => {
+test('onResponse is told of responses to bytes that are not a request, with null for what is missing', async (t) => {
   const { port, events } = await serve(t, []);
   await exchange(port, 'garbage\r\n\r\n');
   await exchange(port, 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n');

@@ -22,7 +22,7 @@ for (const [target, path] of [
     assert.equal(originPath(target), path));
 }
 
-test('returns a match whose rules and routes nobody can change for later requests', () => {
+test('returns a match whose rules and routes cannot be changed for later requests', () => {
   const find = createRouter([get('/a', open, () => ({}))], [under('/a', authenticated)]);
   for (const path of ['/a', '/a/b']) {
     const place = find(path);

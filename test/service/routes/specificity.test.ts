@@ -78,7 +78,7 @@ function createTable(random: (below: number) => number): readonly Route[] {
 const PROBLEM =
   /^(\w+) (\S+) and (\S+): both match (\S+), and neither is more specific; give one of them another path$/;
 
-test('names exactly the pairs of one method that have a path in common and of which neither is more specific, with such a path', () => {
+test('reports exactly the pairs of one method that share a path and of which neither is more specific, with such a path', () => {
   const random = createRandom(1);
   let seen = 0;
   for (let count = 0; count < TABLES; count += 1) {

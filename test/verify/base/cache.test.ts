@@ -64,7 +64,7 @@ for (const [capacity, marks] of [
   [10_000, 65_536],
   [50_000, 262_144],
 ] as const) {
-  test(`stores two keys that are offered in turn and share a slot of the ${marks} marks for ${capacity} values`, () => {
+  test(`stores two keys that are offered alternately and share a slot of the ${marks} marks for ${capacity} values`, () => {
     const memory = new Cache<string>(capacity);
     const keys = [marks, 2 * marks].map(keyMarked);
     for (const key of [...keys, ...keys]) memory.offer(key, () => key);
@@ -74,7 +74,7 @@ for (const [capacity, marks] of [
     );
   });
 
-  test(`of three keys that are offered in turn and share a slot of ${marks} marks, stores none`, () => {
+  test(`of three keys that are offered alternately and share a slot of ${marks} marks, stores none`, () => {
     const memory = new Cache<string>(capacity);
     const keys = [marks, 2 * marks, 3 * marks].map(keyMarked);
     for (const key of [...keys, ...keys]) memory.offer(key, () => key);
@@ -85,7 +85,7 @@ for (const [capacity, marks] of [
   });
 }
 
-test('stores 98 % of 50,000 keys that are offered in turn, in a cache for 100,000', () => {
+test('stores 98 % of 50,000 keys that are offered one after another, in a cache for 100,000', () => {
   const memory = new Cache<string>(100_000);
   const keys = Array.from({ length: 50_000 }, (_, index) => keyOf(`key ${index}`));
   for (const key of [...keys, ...keys]) memory.offer(key, () => key);

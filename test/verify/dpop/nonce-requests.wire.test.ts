@@ -111,7 +111,7 @@ test('gives a nonce only to a caller with a valid token and an otherwise valid p
   assert.deepEqual(valuesOf(await service.ask('/api/public'), 'DPoP-Nonce'), []);
 });
 
-test('neither demands nor gives a nonce without a secret [docs/settings.md IDP_DPOP_NONCE_SECRET]', async () => {
+test('does not demand or send a nonce without a secret [docs/settings.md IDP_DPOP_NONCE_SECRET]', async () => {
   const service = await startDpop();
   for (const nonce of [undefined, 'any', 7]) {
     const response = await ask(service, nonce);

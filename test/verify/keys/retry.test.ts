@@ -177,7 +177,7 @@ test('has one retry pending however often fetches fail, and none once one has su
   assert.deepEqual(fixture.clock.pending, []);
 });
 
-test('joins the running fetch when the retry comes due during it', async () => {
+test('joins the running fetch when the retry is due during it', async () => {
   const fixture = await aged();
   await fixture.fail();
   assert.equal(fixture.outcome('unknown'), 'waits');

@@ -144,7 +144,7 @@ describe('a token', () => {
       assert.equal(await verdictOf(goodToken(algorithm)), 'a');
     });
 
-    test(`signed with ${algorithm} is refused if the list lacks it, before a key is looked up [RFC 8725 §3.1]`, async () => {
+    test(`signed with ${algorithm} is refused if it is not in the list, before a key is looked up [RFC 8725 §3.1]`, async () => {
       const others = ALL.filter((name) => name !== algorithm);
       const { verdictOf } = await open(
         others,
@@ -379,7 +379,7 @@ describe('a kid that keys of two algorithms share', () => {
     assert.equal(await verdictOf(tokenOf({ alg: 'ES256', kid: 'one' }, signAs('ES256'))), 'a');
   });
 
-  test('names neither of two keys of one algorithm, and still the key of another [RFC 7517 §4.5]', async () => {
+  test('finds neither of two keys of one algorithm, and still the key of another [RFC 7517 §4.5]', async () => {
     const second = jwkOf('PS256', { kid: 'one', alg: 'RS256' });
     const { verdictOf } = await open(ALL, [
       jwkOf('RS256', { kid: 'one' }),

@@ -179,7 +179,7 @@ test('accepts any value but null of a required claim, and refuses a token withou
   assert.equal(await verdict(issue({}, { scp: 'x' }), required('scp')), 'claim-required', 'in the header');
 });
 
-test('refuses a token that lacks one of two required claims [docs/how-a-request-is-checked.md]', async () => {
+test('refuses a token without one of two required claims [docs/how-a-request-is-checked.md]', async () => {
   assert.equal(await verdict(issue({ scp: 'x', tid: 'x' }), required('scp', 'tid')), 'accepted');
   assert.equal(await verdict(issue({ scp: 'x' }), required('scp', 'tid')), 'claim-required');
   assert.equal(await verdict(issue({ tid: 'x' }), required('scp', 'tid')), 'claim-required');
