@@ -86,7 +86,7 @@ function askedUri({ headers }: Exchange['request'], path: string) {
 
 const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };
 
-/** Reads questions about `served`; requests for the service itself go to `ownRoutes`. */
+/** Reads auth requests about `served`; requests for the service itself go to `ownRoutes`. */
 export function createQuestionReaders(
   served: Routes,
   ownRoutes: readonly Route[],

@@ -1,5 +1,5 @@
-// The hooks of a process: which there are, and what the one at the start is given. Promises: a wrong one is a
-// problem that names it. Does not run them: life.ts and what serves do.
+// The hooks of a process: which there are, and what the one at the start is given. Promises: a wrong one is
+// reported by its name. Does not run them: life.ts and what serves do.
 import { isJsonObject, isPlain } from '../verify/base/encoding.ts';
 import { readOptions, someFunction, type Rule } from '../verify/base/option.ts';
 import { NO_PROOFS } from '../gate/options.ts';

@@ -148,7 +148,7 @@ export type ConfirmCertificate = (cnf: unknown, scheme: Scheme, facts: RequestFa
 
 export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
 
-/** Creates the check on how a token is presented, in the order of docs/dpop.md. */
+/** Creates the check on how a token is presented, in the order of docs/how-a-request-is-checked.md. */
 export function createSenderCheck(
   options: SenderOptions,
   replayStore: Pick<ReplayStore, 'record'>,

@@ -7,9 +7,12 @@ import { PAGES, read, ROOT } from './pages.ts';
 
 /** What an English-speaking engineer would not write, and what to write instead. */
 const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
+  [/\bprevents? (?:the )?start(?:up)?\b/, 'stops startup; is rejected at startup'],
+  [/\bis a problem\b/, 'is rejected'],
   [/\b(?:requests?|responses?|fetch|fetches) under way\b/, 'in-flight requests; the running fetch'],
   [/\bwhile requests come\b/, 'under traffic'],
-  [/\bof the provider of the demo\b/, 'of the demo provider'],
+  [/\bshows? what this page says\b/, 'Verified by … in the last line'],
+  [/\bthe provider of the demo\b/, 'the demo provider'],
   [/\bsomebody else\b/, 'another client, another caller'],
   [/\bthe same goes for\b/, 'repeat the verb'],
   [/\b(?:names?|fields?) and values in turn\b/, 'alternating names and values'],
@@ -18,26 +21,46 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\bcounts? no longer\b/, 'is revoked, is no longer valid'],
 ];
 
+/** The same, in documents only. */
+const PHRASES_OF_DOCUMENTS: typeof PHRASES = [
+  [/\bstrangers?\b/, 'unauthenticated clients; an attacker; another tenant'],
+  [/\b(?:some|any)body\b/, 'someone, anyone, another client'],
+  [/\b(?:is|are|be) at work\b/, 'is enabled, in use, running'],
+  [/\bas ever\b/, 'as usual'],
+  [/\bis due\b/, 'is pending'],
+  [/\bthat you have\b/, 'your existing …'],
+];
+
 const sources = (folder: string) =>
   filesBelow(new URL(folder, ROOT))
     .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
     .map((name) => `${folder}${name}`);
 
-const FILES = [...PAGES, '.env.example', 'docs/rules.yml', ...sources('src/'), ...sources('test/')].filter(
-  (name) => name !== 'test/docs/phrases.test.ts',
-);
+const DOCUMENTS = [...PAGES, '.env.example', 'docs/rules.yml'];
+const CODE = [...sources('src/'), ...sources('test/')].filter((name) => name !== 'test/docs/phrases.test.ts');
 
-/** Without line breaks and what begins a line of a comment or a quotation. */
+/** Without line breaks, and what begins a line of a comment or a quotation. */
 const flat = (text: string) => text.replace(/\s+(?:[*>#]|\/\/)?\s*/g, ' ');
 
-const texts = FILES.map((name) => [name, flat(read(name))] as const);
+const flattened = (names: readonly string[]) => names.map((name) => [name, flat(read(name))] as const);
 
-for (const [phrase, instead] of PHRASES) {
-  test(`no document, comment, message or test name has ${phrase.source}`, () => {
-    const found = texts.flatMap(([name, text]) => {
-      const hit = phrase.exec(text);
-      return hit === null ? [] : [`${name}: …${text.slice(Math.max(0, hit.index - 40), hit.index + 40)}…`];
-    });
-    assert.deepEqual(found, [], `write: ${instead}`);
+const documents = flattened(DOCUMENTS);
+const everything = [...documents, ...flattened(CODE)];
+
+function assertAbsent([phrase, instead]: (typeof PHRASES)[number], texts: typeof documents): void {
+  const found = texts.flatMap(([name, text]) => {
+    const hit = phrase.exec(text);
+    return hit === null ? [] : [`${name}: …${text.slice(Math.max(0, hit.index - 40), hit.index + 40)}…`];
   });
+  assert.deepEqual(found, [], `write: ${instead}`);
+}
+
+for (const phrase of PHRASES) {
+  test(`no document, comment, message or test name has ${phrase[0].source}`, () => {
+    assertAbsent(phrase, everything);
+  });
+}
+
+for (const phrase of PHRASES_OF_DOCUMENTS) {
+  test(`no document has ${phrase[0].source}`, () => assertAbsent(phrase, documents));
 }

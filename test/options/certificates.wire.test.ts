@@ -183,7 +183,7 @@ describe('a service behind a proxy', () => {
     assert.equal((await ask(`${url}/me`, issuer.bearer())).status, 200);
     for (const cnf of [{ jkt: 'x' }, { kid: 'x' }, null]) {
       const { status, challenges } = await ask(`${url}/me`, issuer.bearer({ cnf }));
-      const sentence = 'the token names a confirmation (cnf) that cannot be checked here';
+      const sentence = 'the token has a confirmation (cnf) that cannot be checked here';
       assert.deepEqual([status, challenges], [401, [described(sentence)]]);
     }
     assert.equal((await ask(`${url}/me`, bound())).status, 401);

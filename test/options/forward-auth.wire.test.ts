@@ -113,7 +113,7 @@ describe('a request of the proxy with forwarded fields', () => {
     test(`is malformed with ${what}, and keeps the connection of the proxy [I3]`, async () => {
       const response = await policy.ask({ forwarded });
       assert.deepEqual([told(response), response.closes], ['400 invalid_request', false]);
-      assert.equal(response.body.message, 'the proxy did not name exactly one method and one path');
+      assert.equal(response.body.message, 'the auth request does not have exactly one method and one path');
       assert.equal(policy.logs.at(-1)?.reason, 'question-malformed');
     });
   }

@@ -79,7 +79,7 @@ test('.env.example loads with every setting turned on', () => {
 });
 
 test('.env.example shows the default of every setting that has one', () => {
-  // Without tenants, their claim is a problem.
+  // Without tenants, their claim is rejected.
   const withDefault = assignments
     .filter(({ comment, name }) => !/Default: none/.test(comment) || name.startsWith('IDP_DOMAIN'))
     .filter(({ name }) => !name.endsWith('_TENANT_CLAIM'));

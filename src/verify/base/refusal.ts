@@ -21,11 +21,11 @@ export const REFUSALS = {
     'critical-header': 'the token header has crit or b64, which this API does not support',
     'type-refused': 'the type (typ) in the token header is not that of an access token',
     'key-id-malformed': 'the key identifier (kid) of the token is not text',
-    'key-unknown': 'the token names no usable signing key of the issuer',
+    'key-unknown': 'no usable signing key of the issuer matches the token (kid)',
     'key-issuer-mismatch': 'the signing key of the token is not for its issuer',
     'signature-mismatch': 'the token signature does not match',
     'issuer-mismatch': 'the token has another issuer (iss)',
-    'tenant-mismatch': 'the tenant that the token names is not that of its issuer',
+    'tenant-mismatch': 'the tenant in the token is not that of its issuer',
     'audience-mismatch': 'the token is not for this audience (aud)',
     'expiry-malformed': 'the token has no numeric expiry (exp)',
     expired: 'the token has expired',
@@ -38,11 +38,11 @@ export const REFUSALS = {
     'event-token': 'the token is a security event or logout token (events)',
     'id-token': 'the token is an ID token, not an access token',
     'profile-required': 'the token is not an at+jwt token with client_id, iat and jti',
-    'claim-required': 'the token lacks a claim that this API requires',
+    'claim-required': 'the token is missing a claim that this API requires',
     revoked: 'the token has been revoked',
     'bound-token': 'the token is bound (cnf) but was presented as Bearer',
     'not-bound': 'the token is not bound to a key (cnf.jkt) but was presented as DPoP',
-    'confirmation-refused': 'the token names a confirmation (cnf) that cannot be checked here',
+    'confirmation-refused': 'the token has a confirmation (cnf) that cannot be checked here',
     'key-mismatch': 'the token is bound to a key other than that of the proof',
     'certificate-untrusted': 'the client certificate did not come from a trusted proxy',
     'certificate-malformed': 'the client certificate that the proxy passed on cannot be read',
@@ -88,7 +88,7 @@ export const REFUSALS = {
     'target-refused': 'the request target is not a path that can be served',
     'authorization-repeated': 'the request has more than one Authorization header field',
     'forwarded-refused': 'the forwarded scheme or host is missing, repeated or not valid',
-    'question-malformed': 'the proxy did not name exactly one method and one path',
+    'question-malformed': 'the auth request does not have exactly one method and one path',
     'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
   },
   /** Says nothing about the token. */
@@ -163,7 +163,7 @@ export interface Found {
 }
 
 /**
- * A refused request. Returned, not thrown, where a stranger can cause it: a `throw` is costly.
+ * A refused request. Returned, not thrown, where any client can cause it: a `throw` is costly.
  * Not an `Error`: a stack costs time and could leak.
  */
 export class Refused {

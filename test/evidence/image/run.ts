@@ -4,7 +4,7 @@
    Shows: the image without a container engine: size, user, read-only root, health check, and signals as process
    1.
    Takes: 7 s.
-   Needs: packages, Linux with namespaces for any user. */
+   Needs: packages, Linux with unprivileged user namespaces. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

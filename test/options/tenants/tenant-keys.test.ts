@@ -169,6 +169,39 @@ test('lets the first tokens of others through while 30 dead tenants hang [§23, 
   assert.deepEqual([...new Set(await Promise.all(asked))], ['keys-unavailable']);
 });
 
+test('takes a set whose turn never came for none that failed, so that it goes before those [§23, J17]', async (t) => {
+  const deadlines: AbortController[] = [];
+  t.mock.method(AbortSignal, 'timeout', () => {
+    const deadline = new AbortController();
+    deadlines.push(deadline);
+    return deadline.signal;
+  });
+  const dead = manyTenants(20);
+  const never = new Promise<never>(() => {});
+  const stand = open({
+    list: [...dead, 'a'],
+    fetchKeys: async (_, __, tenant = '') => (dead.includes(tenant) ? never : GOOD_KEYS),
+  });
+
+  const askAll = (tenants: readonly string[]) => tenants.map((tenant) => stand.verdict(tokenOf(tenant)));
+
+  const first = askAll([...dead, 'a']);
+  await turn();
+  assert.equal(stand.fetches.length, 20);
+  // That of the last one first: its turn has not come.
+  for (const deadline of deadlines.toReversed()) deadline.abort();
+  assert.deepEqual([...new Set(await Promise.all(first))], ['keys-unavailable']);
+  assert.equal(stand.fetches.length, 20);
+
+  stand.clock.advance(5 * SECOND);
+  const again = askAll(dead);
+  await turn();
+  assert.equal(stand.fetches.length, 25);
+  assert.equal(await stand.verdict(tokenOf('a')), 'accepted');
+  for (const deadline of deadlines) deadline.abort();
+  await Promise.all(again);
+});
+
 test('fetches for unknown keys ten times a second over all tenants [§23, J17]', async () => {
   const list = manyTenants(100);
   const stand = open({ list });
