@@ -160,7 +160,7 @@ test('reads no clock and no field for a refusal that the log does not take, but 
   assert.deepEqual([lines, counted, reads], [[], ['refusal expired', 'refusal expired'], 0]);
 });
 
-test('counts neither a bug nor a failure of a handler as a refusal', () => {
+test('does not count a bug or a failure of a handler as a refusal', () => {
   const { observe, logged, summarize } = observing();
   observe(ARRIVED, { route: ORDERS, reason: 'handler' }, 404);
   observe(ARRIVED, { route: ORDERS, reason: 'bug', bug: describeBug(new Error()) }, 500);

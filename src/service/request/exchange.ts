@@ -1,5 +1,5 @@
-// One request with its response: its form, whether its client is still there, why its body is refused, and its
-// signal. Does not check Host or target: verify/request/facts.ts does.
+// One request with its response: its form, whether its client is still there, why its body is refused, and
+// its signal. Does not check Host or target: verify/request/facts.ts does.
 import { AsyncResource } from 'node:async_hooks';
 import type { ServerResponse } from 'node:http';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';

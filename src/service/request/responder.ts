@@ -34,7 +34,7 @@ export class Responder {
 
   /** Never throws. */
   respond(exchange: Exchange) {
-    // RFC 9112 §9.6: nothing runs after the last response, or if nobody would get it.
+    // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || exchange.connection.isEnding;
     const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), bug);
 

@@ -75,7 +75,7 @@ for (const [how, read] of [
     assert.deepEqual([first, others.join('')], [LETTERS, 'xyz']);
   });
 
-  test(`buffers a limited amount while nobody reads, and continues when somebody does, ${how}`, async (t) => {
+  test(`buffers a limited amount while unread, and continues once read, ${how}`, async (t) => {
     const mebibyte = 'x'.repeat(1024 * 1024);
     const [request, , wire] = await hold(t, `${post(`Content-Length: ${mebibyte.length}\r\n`)}${mebibyte}`);
     while (!request.socket.isPaused()) await new Promise(setImmediate);
@@ -99,7 +99,7 @@ test('hands a body over to its reader as it arrives, and is then read, without a
   assert.deepEqual([request.isRead, emitted], [true, []]);
 });
 
-test('is not read while nobody has asked for its body, even if that is complete', async (t) => {
+test('is not read before its body is asked for, even if that is complete', async (t) => {
   const [request] = await hold(t, `${HEAD}${inChunks('xyz')}${END}`);
   while (!request.complete) await new Promise(setImmediate);
   assert.equal(request.isRead, false);
