@@ -97,11 +97,13 @@ export interface Throughput {
 
 /** wrk does not read bodies, so our own generator, which does, sends a sample first. */
 export async function throughput(server: RunningServer, job: Job): Promise<Throughput> {
+  // wrk takes whole seconds.
+  const isWrk = hasWrk && Number.isInteger(job.seconds);
   try {
     // A sample would use up new tokens; the warm-up has already checked the responses to such tokens.
-    if (hasWrk && job.repeats) await sample(server, job);
+    if (isWrk && job.repeats) await sample(server, job);
     const before = server.processorMicros();
-    const { requests = 0, seconds = 0 } = hasWrk
+    const { requests = 0, seconds = 0 } = isWrk
       ? await runWrk(job, server.port)
       : await runOwn('closed.mjs', job, server.port);
     const microsEach = (server.processorMicros() - before) / requests;
