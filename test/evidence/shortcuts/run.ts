@@ -10,7 +10,7 @@ import { rmSync } from 'node:fs';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { throughput } from '../bench/generators.ts';
 import { ENVIRONMENT, jobOf, warmUp, type Load } from '../bench/loads.ts';
-import { GATEHOUSE, SLICE, WARM } from '../bench/plan.ts';
+import { GATEHOUSE, OWN, SLICE, WARM } from '../bench/plan.ts';
 import { AUDIENCE, keySet, preparePools, RESERVED } from '../bench/pools.ts';
 import { leaveServerCore, startServer, type RunningServer } from '../bench/processes.ts';
 import { demandQuiet } from '../bench/quiet.ts';
@@ -24,6 +24,8 @@ const ROUNDS_OF_NEW = 5;
 
 const roundsOf = (load: Load) => (load === 'cold' || load === 'proofs' ? ROUNDS_OF_NEW : ROUNDS);
 
+const OWN_PROGRAM = 'test/evidence/bench/servers/own.mjs';
+
 /** Microseconds per request, in turns: with the shortcut and without it. */
 async function measure({ load, changes }: Shortcut, provider: Provider): Promise<[number[], number[]]> {
   const tree = makeTree(changes);
@@ -32,7 +34,9 @@ async function measure({ load, changes }: Shortcut, provider: Provider): Promise
   const lacking: number[] = [];
   const running: RunningServer[] = [];
   try {
-    for (const file of [GATEHOUSE.file, `${tree}/dist/server.js`]) {
+    const files =
+      load === 'post' ? [OWN.file, `${tree}/${OWN_PROGRAM}`] : [GATEHOUSE.file, `${tree}/dist/server.js`];
+    for (const file of files) {
       running.push(await startServer({ ...GATEHOUSE, file }, provider, ENVIRONMENT[load]));
     }
     for (const server of running) await warmUp(plan, server);

@@ -109,4 +109,32 @@ export const SHORTCUTS: readonly Shortcut[] = [
     "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
     'unwritten += line;\n  writeLines();',
   ),
+  shortcut(
+    'a new token is looked up without its digest',
+    'cold',
+    'verify/token/verify.ts',
+    'cached === undefined || cached.digest !== digestOf(token)',
+    'digestOf(token) !== cached?.digest || cached === undefined',
+  ),
+  shortcut(
+    'headers of verified tokens are known by their text',
+    'cold',
+    'verify/jws/compact.ts',
+    'known?.get(headerText)',
+    "known?.get('')",
+  ),
+  shortcut(
+    'a body is handed to its reader without events',
+    'post',
+    'service/connection/request-stream.ts',
+    'this.#reader = reader;\n\n    if (arrived !== null) reader(arrived);',
+    "if (arrived !== null) reader(arrived);\n    this.on('data', reader).on('end', () => reader(null));\n    if (!this.complete) return;",
+  ),
+  shortcut(
+    'no fields are gathered for a line that is not written',
+    'no-token',
+    'gate/observe.ts',
+    "isAccessLogged || isRefusalLogged || reason === 'bug'",
+    'isAccessLogged || isRefusalLogged || reason.length > 0',
+  ),
 ];

@@ -1,6 +1,8 @@
 /* The token cache, which saves work and decides nothing; and the issuer whose keys the verifier asks for. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
@@ -27,6 +29,9 @@ import {
   verifierOver,
   type TimedVerifier,
 } from './issuer.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
 
 const at = NOW * 1000;
 const tokens = ['a', 'b', 'c', 'd'].map((sub) => issue({ sub }));
@@ -295,4 +300,15 @@ test('rethrows what is not a refusal: a bug stays a bug', async () => {
     () => atOnce(verify(GOOD)),
     (thrown) => thrown === bug,
   );
+});
+
+test('keeps a few headers of verified tokens, however many different ones there are', async () => {
+  const verify = await openVerifier(0);
+  const textOf = (number: number) => String(number).padEnd(60_000, 'x');
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let number = 0; number < 100; number += 1) verify(issue({}, { more: textOf(number) }), at);
+  collect();
+  const kept = process.memoryUsage().heapUsed - before;
+  assert.ok(kept < 6_000_000, `${kept} bytes`);
 });
