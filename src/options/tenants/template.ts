@@ -46,11 +46,11 @@ export class Template {
 
   /** The rules of the options allow one slot, a whole segment of the path. */
   constructor(text: string, list: readonly string[]) {
-    const [before = '', after = ''] = text.split(SLOT);
+    const place = text.indexOf(SLOT);
     this.text = text;
     this.listed = list.includes(EVERY) ? undefined : new Set(list);
-    this.#before = before;
-    this.#after = after;
+    this.#before = text.slice(0, place);
+    this.#after = text.slice(place + SLOT.length);
   }
 
   /** The issuer of a tenant, or an address of it. */
