@@ -37,7 +37,7 @@ const SEEN = `new Promise((resolve) => {
   const blocksNow = () => [...document.querySelectorAll('.opblock')];
   const look = () => {
     const blocks = blocksNow();
-    const isReady = document.documentElement.dataset.ready === 'true' && blocks.every((each) => each.matches('.is-open'));
+    const isReady = document.documentElement?.dataset.ready === 'true' && blocks.every((each) => each.matches('.is-open'));
     setTimeout(isReady && blocks.length > 0 ? tell : look, isReady ? 1_000 : 50);
   };
   const tell = () => {
@@ -50,18 +50,29 @@ const SEEN = `new Promise((resolve) => {
   look();
 })`;
 
+const metadataOf = (issuer: string) =>
+  JSON.stringify({
+    issuer,
+    authorization_endpoint: `${issuer}authorize`,
+    token_endpoint: `${issuer}token`,
+    grant_types_supported: ['authorization_code'],
+    scopes_supported: ['openid'],
+  });
+
 export interface Seen {
   readonly operations: readonly string[];
   readonly errors: readonly string[];
 }
 
-/** `command` is that of the browser. */
-export async function openInViewer(document: object, command: string): Promise<Seen> {
-  const server = createServer(({ url = '' }, response) => {
+/** `command` is that of the browser. This server stands in for the issuer, whose metadata Swagger UI reads. */
+export async function openInViewer(document: object, issuer: string, command: string): Promise<Seen> {
+  const server = createServer(({ url = '', headers }, response) => {
     const name = url.slice(1);
     const type = TYPES[name.split('.').pop() ?? ''];
     response.setHeader('Content-Type', type ?? 'text/html; charset=utf-8');
-    if (name === 'openapi.json') response.end(JSON.stringify(document));
+    const own = `http://${headers.host}/`;
+    if (name === 'openapi.json') response.end(JSON.stringify(document).replaceAll(issuer, own));
+    else if (name === '.well-known/openid-configuration') response.end(metadataOf(own));
     else response.end(type === undefined ? PAGE : readFileSync(new URL(name, FILES)));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
