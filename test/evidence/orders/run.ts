@@ -93,8 +93,9 @@ for (const program of PROGRAMS) {
 
 for (const name of differencesIn(results)) {
   console.log(name);
-  for (const [program, { outcomes }] of Object.entries(results))
+  for (const [program, { outcomes }] of Object.entries(results)) {
     console.log(`  ${program}: ${outcomes[name]}`);
+  }
 }
 
 for (const program of PROGRAMS) {

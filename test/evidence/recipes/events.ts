@@ -156,7 +156,7 @@ export async function tryEventClients() {
   await tryOut(recipe, '@microsoft/fetch-event-source', withFetchEventSource);
   await recipe.stop();
   const command = browserCommand();
-  if (command === undefined)
-    console.log('events: Chromium is not installed: the own client was not tried in it');
-  else await tryBrowser(command);
+  if (command !== undefined) return tryBrowser(command);
+
+  console.log('events: Chromium is not installed: the own client was not tried in it');
 }

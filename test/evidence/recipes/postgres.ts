@@ -78,8 +78,9 @@ const requests: Part = async (trial, postgres) => {
   for (const id of ['0', '1%20OR%201=1', "1'", '9'.repeat(30), '%00']) {
     assert.equal((await trial.read(service, `/api/orders/${id}`)).status, 404, id);
   }
-  for (const item of [7, null, 'x'.repeat(101), 'a\0b'])
+  for (const item of [7, null, 'x'.repeat(101), 'a\0b']) {
     assert.equal((await trial.add(service, item)).status, 422);
+  }
   assert.equal((await trial.add(service, "tea'; DROP TABLE orders; --")).status, 409);
   assert.equal((await trial.read(service, path, 'ada', 'write:orders')).status, 403);
 
@@ -207,8 +208,9 @@ export async function tryPostgres() {
   const postgres = await startPostgres();
   const trial = new PostgresTrial(provider, postgres);
   // The last but one leaves the database ended.
-  for (const part of [requests, bugs, slow, outage, absent])
+  for (const part of [requests, bugs, slow, outage, absent]) {
     console.log(`postgres: ${await part(trial, postgres)}`);
+  }
   trial.remove();
   await postgres.stop();
   await provider.stop();

@@ -56,6 +56,7 @@ export async function startProgram(
     },
   });
   const exited = once(child, 'exit').then(([code]) => code as number | null);
+
   const isListening = async () => {
     const socket = connect(Number(environment.PORT), '127.0.0.1');
     const opened = once(socket, 'connect').then(
@@ -64,6 +65,7 @@ export async function startProgram(
     );
     return opened.finally(() => socket.destroy());
   };
+
   await until(`${file} listens`, isListening, PATIENCE_SECONDS);
   const remove = () => rmSync(directory, { recursive: true });
   return { origin: `http://127.0.0.1:${environment.PORT}`, provider, child, exited, remove };

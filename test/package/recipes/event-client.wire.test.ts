@@ -96,6 +96,7 @@ describe('the client of an event stream', () => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.write('id: 1\ndata: x\n\n', () => response.destroy());
     };
+
     const events = await all(
       cut,
       status(429),
@@ -143,6 +144,7 @@ describe('the client of an event stream', () => {
     const getToken = async () => {
       throw new Error('logged out');
     };
+
     await assert.rejects(read({ getToken }).next(), { message: 'logged out' });
     assert.equal(requests.length, 0);
   });

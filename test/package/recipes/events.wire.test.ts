@@ -127,10 +127,12 @@ describe('the recipe events, and its client', { timeout: 60_000 }, () => {
   test('a client asks once for another token when its first one is refused', async () => {
     await order('cid', 'tea');
     const asked: boolean[] = [];
+
     const getToken = ({ isRefused }: { isRefused: boolean }) => {
       asked.push(isRefused);
       return isRefused ? tokenOf('cid') : 'stale';
     };
+
     const events = await take(read('cid', { getToken, lastEventId: '0' }), 1);
     assert.deepEqual([itemsOf(events), asked], [['tea'], [false, true]]);
     await assert.rejects(read('cid', { getToken: () => 'stale' }).next(), {
@@ -141,17 +143,20 @@ describe('the recipe events, and its client', { timeout: 60_000 }, () => {
 
   test('a client does not reconnect when it may not read', async () => {
     let tokens = 0;
+
     const getToken = () => {
       tokens += 1;
       return tokenOf('ada', { scope: 'write:orders' });
     };
+
     await assert.rejects(read('ada', { getToken }).next(), { name: 'EventStreamError', status: 403 });
     assert.equal(tokens, 1);
   });
 
   test('refuses a Last-Event-ID that is no event, and an order without item', async () => {
-    for (const id of ['-1', 'x', '1.5', '1'.repeat(16)])
+    for (const id of ['-1', 'x', '1.5', '1'.repeat(16)]) {
       assert.equal((await open('ada', id)).status, 400, id);
+    }
     assert.equal((await order('ada', 7)).status, 422);
     assert.equal((await fetch(`${recipe.origin}/api/orders/events`)).status, 401);
   });
