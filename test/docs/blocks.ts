@@ -200,6 +200,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
+    when: 'you import `gatehouse-http/introspection`, or set `IDP_INTROSPECTION`',
+    entries: ['introspection.ts', 'options/introspection/introspection.ts'],
+    isPart: true,
+  },
+  {
     when: 'you import `gatehouse-http/resource-metadata`, or set `RESOURCE_URL`',
     entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
     isPart: true,
