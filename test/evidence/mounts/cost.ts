@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 
-const ROUNDS = 7;
-const REQUESTS = 6_000;
+const ROUNDS = 5;
+const REQUESTS = 4_000;
 const CONNECTIONS = 8;
 
 const USUAL = 'Host: a\r\nUser-Agent: cost\r\nAccept: */*\r\nAccept-Encoding: gzip\r\nCookie: a=1\r\n';
