@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 18_390,
-  createGate: 29_370,
-  createService: 43_920,
-  runService: 57_010,
-  server: 58_220,
-  'all of src': 101_890,
+  verify: 18_450,
+  createGate: 29_460,
+  createService: 44_020,
+  runService: 57_110,
+  server: 58_320,
+  'all of src': 102_010,
 };
 
 const GROWTH = 1.02;

@@ -15,6 +15,7 @@ export const createTell: CreateTell = (hook, { trustProxy }, clock, log) => {
   return async function tell(request, { reason = null, caller = null }, more) {
     try {
       const { method = null, url = '', originalUrl = url, rawHeaders } = request;
+
       // The response goes first.
       await undefined;
       await hook({
