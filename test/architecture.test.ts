@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 17_780,
-  createGate: 28_810,
-  createService: 43_500,
-  runService: 55_390,
-  server: 56_600,
-  'all of src': 94_350,
+  verify: 18_450,
+  createGate: 29_460,
+  createService: 44_020,
+  runService: 57_110,
+  server: 58_320,
+  'all of src': 102_010,
 };
 
 const GROWTH = 1.02;
@@ -39,6 +39,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/base/encoding.ts': ['node:util'],
   'verify/base/events.ts': ['node:module'],
   'verify/keys/jwk.ts': ['node:crypto'],
+  'verify/keys/byte-limit.ts': ['type node:net'],
   'verify/keys/fetch.ts': ['type node:http', 'node:https', 'node:net', 'node:tls'],
   'verify/jws/signature.ts': ['node:crypto'],
   'verify/token/verify.ts': ['node:crypto'],
@@ -60,6 +61,15 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'options/certificates/addresses.ts': ['node:net'],
   'options/certificates/fields.ts': ['node:crypto'],
   'options/key-access.ts': ['node:crypto', 'node:fs', 'node:path', 'node:tls'],
+  'options/introspection/client.ts': ['node:crypto'],
+  'options/introspection/endpoint.ts': [
+    'type node:http',
+    'node:https',
+    'type node:net',
+    'type node:stream',
+    'node:tls',
+  ],
+  'options/introspection/introspect.ts': ['node:crypto'],
   'options/proxy.ts': ['node:http', 'type node:net'],
   'options/redis/entries.ts': ['node:crypto'],
   'options/redis/connection.ts': ['node:net', 'node:tls'],

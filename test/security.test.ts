@@ -10,7 +10,7 @@ const ATTACKS = read('docs/attacks.md');
 const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4, I: 6 };
 
 /** Of a section that is not complete. */
-const OTHERS = ['J1', 'J2', 'J6', 'J7', 'J8', 'J9', 'J17', 'J18', 'J20'];
+const OTHERS = ['J1', 'J2', 'J3', 'J4', 'J5', 'J6', 'J7', 'J8', 'J9', 'J16', 'J17', 'J18', 'J20'];
 
 const IDS = Object.entries(CATALOGUE)
   .flatMap(([section, rows]) => Array.from({ length: rows }, (_, index) => `${section}${index + 1}`))

@@ -1,11 +1,11 @@
 // What a gate and a service share, made of their options: issuers and keys, the checks of tokens and proofs,
 // the decision, replies, and the observer of requests.
 import type { Clock } from '../verify/base/clock.ts';
-import type { Log } from '../verify/base/events.ts';
+import type { Log, Surroundings } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
-import { createIssuers, haveKeys, type Surroundings } from '../verify/issuers.ts';
+import { createIssuers, haveKeys } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
 import { createDecide, type Decide } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';

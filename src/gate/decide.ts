@@ -11,13 +11,15 @@ import { extendRecord, turnAway, type MatchedRoute, type RequestRecord } from '.
 import { checkAccess, type DecidedAccess } from './rules/access.ts';
 import type { Question, Surroundings } from './rules/further.ts';
 
-/** May this request meet all demands? With `caller`, known or `undefined`, only access is decided. */
+/** May this request meet all demands? */
 export interface Asked extends RequestRecord, Question {
   readonly facts: RequestFacts;
   readonly route?: MatchedRoute | undefined;
   readonly demands: readonly DecidedAccess<unknown>[];
   /** Whether something would serve it: a path without a route never asks for a login. */
   readonly isServed: boolean;
+  /** Who asks, if that is decided already. */
+  readonly known?: { readonly caller: Caller | undefined };
 }
 
 export type Decide = (asked: Asked) => MaybePromise<RequestRecord>;
@@ -62,7 +64,7 @@ export function createDecide({ dpopMode, surroundings, verifyToken, checkSender 
 
     return attempt(
       () =>
-        andThen('caller' in asked ? asked.caller : authenticate(asked.facts), (caller) =>
+        andThen(asked.known ? asked.known.caller : authenticate(asked.facts), (caller) =>
           caller instanceof Refused ? turnAway(asked, caller) : decideAccess(asked, caller),
         ),
       (error) => turnAway(asked, error),

@@ -11,7 +11,7 @@ import {
   type RulesOf,
 } from '../verify/base/option.ts';
 import { ignoreErrors } from '../verify/base/clock.ts';
-import { EVENTS, type Count, type Log, type LogLevel } from '../verify/base/events.ts';
+import { EVENTS, type Count, type Log, type LogLevel, type Surroundings } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import type { ConfirmCertificate } from '../verify/caller.ts';
 import type { DpopMode } from '../verify/credentials.ts';
@@ -26,7 +26,6 @@ import {
   type IssuersByName,
   type VerifyOptions,
 } from '../verify/options.ts';
-import type { Surroundings } from '../verify/issuers.ts';
 import type { Issuer, TokenVerifier } from '../verify/token/verify.ts';
 import type { OnError, OnVerdict } from './events.ts';
 import type { Meter } from './observe.ts';

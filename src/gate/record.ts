@@ -54,10 +54,11 @@ export function extendRecord(record: RequestRecord, more: RequestRecord): Reques
     thrown: more.thrown ?? record.thrown,
 
     reason: more.reason ?? record.reason,
-    refusal: more.refusal ?? record.refusal,
+    // A bug after a refusal is no refusal.
+    refusal: more.reason === undefined ? record.refusal : more.refusal,
     bug: more.bug ?? record.bug,
     reply: more.reply,
-  };
+  } satisfies Record<keyof RequestRecord, unknown>;
 }
 
 /** A `Refused` turns the request away; anything else that was thrown is a bug. */

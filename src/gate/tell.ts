@@ -13,9 +13,9 @@ export const createTell: CreateTell = (hook, { trustProxy }, clock, log) => {
   if (hook === undefined) return undefined;
 
   return async function tell(request, { reason = null, caller = null }, more) {
-    const { method = null, url = '', originalUrl = url, rawHeaders } = request;
-
     try {
+      const { method = null, url = '', originalUrl = url, rawHeaders } = request;
+
       // The response goes first.
       await undefined;
       await hook({

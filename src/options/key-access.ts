@@ -10,7 +10,7 @@ import { codeOf } from '../verify/base/encoding.ts';
 import type { FetchErrorReason } from '../verify/base/events.ts';
 import { readOptions, text, throwProblem, type Rule, type RulesOf } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
-import type { Access, KeyAccessPart } from '../verify/keys/fetch.ts';
+import type { KeyAccess, KeyAccessPart } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 
 export interface KeyAccessOptions {
@@ -26,7 +26,7 @@ const MAX_BYTES = 1024 * 1024;
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK;
 
 /** What is made of the text of a file; `undefined` for another form. */
-type Understand<Content> = (text: string) => Content | undefined;
+export type Understand<Content> = (text: string) => Content | undefined;
 
 /** RFC 6750 §2.1 */
 const TOKEN = /^[\w.~+/-]+=*$/;
@@ -61,10 +61,10 @@ const isReadable = (stats: Stats) => stats.isFile() && stats.size <= MAX_BYTES;
 const understood = <Content>(bytes: Buffer, understand: Understand<Content>) =>
   bytes.length <= MAX_BYTES ? understand(bytes.toString('latin1')) : undefined;
 
-const NOT_READABLE = 'set it to a regular file of at most 1 MiB that gatehouse may read';
+export const NOT_READABLE = 'set it to a regular file of at most 1 MiB that gatehouse may read';
 
 /** The rule for the path of a file that can be read now. */
-const fileOf = (understand: Understand<unknown>, problem: string): Rule =>
+export const fileOf = (understand: Understand<unknown>, problem: string): Rule =>
   function checkFile(value) {
     const fault = text(value);
     if (fault !== undefined) return fault;
@@ -76,7 +76,7 @@ const fileOf = (understand: Understand<unknown>, problem: string): Rule =>
     }
   };
 
-function readNow<Content>(path: string, understand: Understand<Content>) {
+export function readNow<Content>(path: string, understand: Understand<Content>) {
   const file = openSync(path, FLAGS);
   try {
     return isReadable(fstatSync(file)) ? understood(readFileSync(file), understand) : undefined;
@@ -140,21 +140,27 @@ export function keyAccess(options: KeyAccessOptions): KeyAccessPart {
   const tokenPath = tokenFile && resolve(tokenFile);
   const caPath = caFile && resolve(caFile);
 
-  async function readFiles() {
-    const token = await readLater(tokenPath, tokenIn, 'token-file-refused');
+  const readAuthorities = sharing(async () => {
     const ca = await readLater(caPath, authoritiesIn, 'ca-file-refused');
-    return { token, secureContext: ca && createSecureContext({ ca: [...ca] }) };
-  }
+    return { secureContext: ca && createSecureContext({ ca: [...ca] }) };
+  });
 
-  let reading: Promise<Access> | undefined;
+  const read = sharing(async () => {
+    const token = await readLater(tokenPath, tokenIn, 'token-file-refused');
+    return { token, ...(await readAuthorities()) };
+  });
 
-  /** A file system that hangs keeps one thread, not one for each fetch. */
-  function readAccess() {
-    reading ??= readFiles().finally(() => {
+  const content: KeyAccess = { read, readAuthorities };
+  return Part.make(OWNER, content);
+}
+
+/** A file system that hangs keeps one thread, not one for each fetch. */
+function sharing<Result>(read: () => Promise<Result>) {
+  let reading: Promise<Result> | undefined;
+  return () => {
+    reading ??= read().finally(() => {
       reading = undefined;
     });
     return reading;
-  }
-
-  return Part.make(OWNER, readAccess);
+  };
 }

@@ -11,7 +11,8 @@ import {
   type RulesOf,
 } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
-import { httpsUrl, publicUrl, type IssuerValues } from '../verify/options.ts';
+import type { IssuerValues } from '../verify/options.ts';
+import { httpsUrl, publicUrl } from '../verify/urls.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
 import { onceForEach } from '../gate/replies/challenge.ts';

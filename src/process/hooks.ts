@@ -25,11 +25,13 @@ export interface Hooks extends Pick<ServiceOptions, 'onError' | 'onResponse'> {
   readonly replayStore?: ServiceOptions['replayStore'];
   /** In place of requests to the providers. */
   readonly fetchKeys?: ServiceOptions['fetchKeys'];
+  /** In place of questions about tokens. */
+  readonly introspect?: ServiceOptions['introspect'];
 }
 
 const OF_SETTINGS = 'is no hook; set it in the environment, .env or application.yml';
 
-const { log, replayStore, fetchKeys, onError, onResponse, onVerdict } = SERVICE_RULES;
+const { log, replayStore, fetchKeys, introspect, onError, onResponse, onVerdict } = SERVICE_RULES;
 
 const ofSettings: Rule = () => OF_SETTINGS;
 
@@ -42,6 +44,7 @@ const HOOK_RULES: Readonly<Record<string, Rule>> = {
   log,
   replayStore,
   fetchKeys,
+  introspect,
   onError,
   onResponse,
   onVerdict,

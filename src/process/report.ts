@@ -6,7 +6,8 @@ import type { Route, Routes } from '../service/routes/route.ts';
 import { namesFor } from '../settings/names.ts';
 import type { FetchErrorReason, Fields, LogEvent } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
-import { summaryOf, type Deployment } from './summary.ts';
+import type { Issuer, Probed } from '../verify/token/verify.ts';
+import { introspectionOf, summaryOf, type Deployment } from './summary.ts';
 
 /** The option of each part → the path that code would import it from. */
 const PATHS: Readonly<Record<string, string>> = {
@@ -20,6 +21,7 @@ const PATHS: Readonly<Record<string, string>> = {
   clientCertificates: 'gatehouse-http/certificates',
   keyAccess: 'gatehouse-http/key-access',
   tenants: 'gatehouse-http/tenants',
+  introspection: 'gatehouse-http/introspection',
 };
 
 function partsIn(owner: object) {
@@ -59,15 +61,28 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   unforeseen: 'this is a bug in gatehouse; the log shows where',
 };
 
-function sentenceFor({ event, fields: { issuer, tenant, reason, code } }: Event) {
+/** The same for questions about tokens, where they differ. */
+const INTROSPECTION_ADVICE: Readonly<Record<string, string>> = {
+  'status-refused': 'the endpoint did not respond with 200; check IDP_INTROSPECTION_URI',
+  'too-large': 'the endpoint sent more than 64 KiB; check IDP_INTROSPECTION_URI',
+  'not-a-json-object': 'the response is not a JSON object in UTF-8; check IDP_INTROSPECTION_URI',
+  'address-refused': 'the provider names no https: URL for introspection; set IDP_INTROSPECTION_URI',
+  'client-refused':
+    'the endpoint refused this client; check IDP_INTROSPECTION_CLIENT_ID and its secret or key',
+  'no-verdict': 'the response does not say true or false (active); check IDP_INTROSPECTION_URI',
+  active: 'the endpoint says active of a token that does not exist; check IDP_INTROSPECTION_URI',
+};
+
+function sentenceFor({ event, fields: { issuer, tenant, reason, code } }: Failure) {
   const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : 'IDP_DPOP_REPLAY_STORE';
   if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
   const detail = code ? `${reason} (${code})` : reason;
   const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
-  const advice = ADVICE[reason as FetchErrorReason].replaceAll(/IDP_(?!PROXY)/g, env);
+  const ofEvent = event === 'introspection lost' ? INTROSPECTION_ADVICE : {};
+  const advice = ofEvent[String(reason)] ?? ADVICE[reason as FetchErrorReason];
   const whose = tenant === undefined ? issuer : `${issuer}, tenant ${tenant}`;
-  return `issuer ${whose}, ${detail}; ${advice}`;
+  return `issuer ${whose}, ${detail}; ${advice.replaceAll(/IDP_(?!PROXY)/g, env)}`;
 }
 
 /** What `--check` prints: what would run, or what failed. Resolves with whether all is well. */
@@ -76,21 +91,34 @@ export async function check(
   deployment: Deployment,
   events: readonly Event[],
 ): Promise<boolean> {
-  await firstOutcomes(service, deployment.values.revocations);
+  const probed = await firstOutcomes(service, deployment.values.revocations);
   service.close();
 
-  const failures = events.filter(({ event }) => FAILURES.includes(event));
+  const logged = events.filter(({ event }) => FAILURES.includes(event));
+  const failures: Failure[] = [...logged, ...probed.flatMap(failureIn)];
   for (const failure of failures) {
     console.error(`${failure.event}: ${sentenceFor(failure)}`);
   }
   if (failures.length > 0) return false;
 
-  const report = reportOf(deployment, events);
+  const report = reportOf(deployment, events, probed);
   console.log(JSON.stringify(report, undefined, 2));
   return true;
 }
 
-/** Of each key set and of each store. */
+interface ProbedIssuer extends Probed {
+  readonly issuer: string;
+}
+
+function failureIn({ issuer, problem }: ProbedIssuer): Failure[] {
+  return problem === undefined ? [] : [{ event: 'introspection lost', fields: { issuer, ...problem } }];
+}
+
+async function probeOf({ name: issuer, introspect }: Issuer): Promise<ProbedIssuer> {
+  return { issuer, endpoint: undefined, ...(await introspect?.probe()) };
+}
+
+/** Of each key set and of each store. Resolves with those of questions about tokens. */
 async function firstOutcomes(
   { issuers, replayStore }: ListeningService,
   revocations: ServiceValues['revocations'],
@@ -104,17 +132,25 @@ async function firstOutcomes(
     keys.close();
   });
   const stores = [replayStore.firstOutcome?.(), Part.contentOf(revocations)?.firstOutcome()];
-  await Promise.all([...fetched, ...stores]);
+  const probed = Promise.all(issuers.map(probeOf));
+  await Promise.all([...fetched, ...stores, probed]);
   clearInterval(awake);
+  return probed;
 }
 
-function reportOf(deployment: Deployment, events: readonly Event[]) {
+function reportOf(deployment: Deployment, events: readonly Event[], probed: readonly ProbedIssuer[]) {
   const { profile, ...summary } = summaryOf(deployment);
   const { kind, routes, options, values } = deployment;
   const certificateProxies = Part.contentOf(values.clientCertificates)?.proxies;
   const lines = events.map(({ event, fields }) => ({ event, ...fields }));
   const imports = importsOf(options);
-  const details = { certificateProxies, imports, takenPaths: takenPaths(routes), events: lines };
+  const introspection = introspectionOf(values, (name, { clientId, authentication }) => {
+    const { endpoint = '' } = probed.find(({ issuer }) => issuer === name) ?? {};
+    return [endpoint, clientId, authentication];
+  });
+
+  const more = { introspection, certificateProxies, imports };
+  const details = { ...more, takenPaths: takenPaths(routes), events: lines };
   return { profile, isPolicy: kind.isPolicy, ...summary, ...details };
 }
 
@@ -135,6 +171,12 @@ function takenPaths({ routes }: Routes) {
 export interface Event {
   readonly event: LogEvent;
   readonly fields: Fields;
+}
+
+/** For standard error, not for the log. */
+interface Failure {
+  readonly event: LogEvent;
+  readonly fields: Readonly<Record<string, unknown>>;
 }
 
 const FAILURES: readonly LogEvent[] = [

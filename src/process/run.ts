@@ -127,14 +127,17 @@ async function run(planned: Planned, isCheck: boolean) {
 const MOST_OF_TENANTS = 20;
 
 /**
- * Only half of libuv's threads resolve names, and a lookup that hangs blocks one: each issuer, the proxy and
- * each store get a thread, and so does each fetch of the keys of a tenant.
+ * Only half of libuv's threads resolve names, and a lookup that hangs blocks one. Each issuer gets a thread,
+ * and another where it is asked about tokens; so do the proxy, each store, and each fetch of the keys of a
+ * tenant.
  */
 function threadsFor({ issuers, revocationStore }: Settings) {
+  const all = Object.values(issuers);
+  const asked = all.filter(({ introspectionTokens }) => introspectionTokens !== undefined);
   const ofStores = revocationStore === undefined ? 2 : 3;
-  const haveOwnKeys = Object.values(issuers).some(({ jwksUri }) => isTemplate(jwksUri));
+  const haveOwnKeys = all.some(({ jwksUri }) => isTemplate(jwksUri));
   const ofTenants = haveOwnKeys ? MOST_OF_TENANTS : 0;
-  return 2 * (Object.keys(issuers).length + ofStores + ofTenants);
+  return 2 * (all.length + asked.length + ofStores + ofTenants);
 }
 
 function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log: ServiceOptions['log']) {

@@ -7,7 +7,12 @@ import type { IssuerSettings } from '../settings/load.ts';
 import { printable, printableSetting } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
-import { DEFAULT_ALGORITHMS, type IssuersByName, type TenantsPart } from '../verify/options.ts';
+import {
+  DEFAULT_ALGORITHMS,
+  type Introspection,
+  type IssuersByName,
+  type TenantsPart,
+} from '../verify/options.ts';
 
 /** What a process runs. */
 export interface Deployment {
@@ -28,6 +33,7 @@ export function summaryOf({ kind, values, loaded: { settings, files } }: Deploym
     ...storesOf(values),
     ...certificatesOf(values),
     keyAccess: keyAccessOf(settings),
+    introspection: introspectionOf(values),
     crossOrigin: values.cors !== undefined,
     files: files.map(printableSetting),
   };
@@ -83,6 +89,20 @@ function keyAccessOf({ issuers }: Settings) {
   const kinds = used.map(([name, issuer]) => [name, kindsIn(issuer)] as const);
   return Object.fromEntries(kinds);
 }
+
+/** What the issuers are asked about that are asked. */
+export function introspectionOf({ issuers }: ServiceValues, details: Details = () => []) {
+  const used = Object.entries(issuers).flatMap(([name, issuer]) => {
+    const content = Part.contentOf(issuer.introspection);
+    if (content === undefined) return [];
+
+    const words = [...content.tokens, ...details(name, content)];
+    return [[name, words.map(printableSetting)] as const];
+  });
+  return used.length === 0 ? undefined : Object.fromEntries(used);
+}
+
+type Details = (issuer: string, part: Introspection) => readonly string[];
 
 function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
   const token = jwksTokenFile === undefined ? [] : [printable('token')];

@@ -2,7 +2,8 @@
 // service.
 import { printableSetting, type Log } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
-import { FIRST_ISSUER, SAME_ISSUER, type IssuerOptions } from '../verify/options.ts';
+import type { IntrospectionOptions } from '../options/introspection/introspection.ts';
+import { FIRST_ISSUER, ISSUER_RULES, SAME_ISSUER, type IssuerOptions } from '../verify/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
 import { ConfigurationError } from './configuration-error.ts';
 import { problemOf, throwProblem } from './entry.ts';
@@ -11,6 +12,7 @@ import { createParts, PART_SETTINGS, type Parts } from './parts.ts';
 import { findSetting, namesFor } from './names.ts';
 import { findEntries, mayHaveFile, type Environment, type FoundEntries } from './sources.ts';
 import {
+  importIntrospection,
   importKeyAccess,
   importTenants,
   ISSUER_SETTINGS,
@@ -95,21 +97,48 @@ export async function optionsOf(settings: Settings): Promise<LoadedOptions> {
 }
 
 async function issuerOf([name, settings]: readonly [string, IssuerSettings]) {
-  const { jwksTokenFile: tokenFile, caFile, ...others } = settings;
-  const issuer = await withTenants(others);
-  if (tokenFile === undefined && caFile === undefined) return [name, issuer] as const;
-
-  const { keyAccess } = await importKeyAccess();
-  return [name, { ...issuer, keyAccess: keyAccess({ tokenFile, caFile }) }] as const;
+  const { domain, audience } = settings;
+  const own = Object.entries(settings).filter(([key]) => key in ISSUER_RULES);
+  const issuer: IssuerOptions = {
+    ...{ domain, audience, ...Object.fromEntries(own) },
+    ...(await createTenants(settings)),
+    keyAccess: await createKeyAccess(settings),
+    introspection: await createIntrospection(settings),
+  };
+  return [name, issuer] as const;
 }
 
-async function withTenants(settings: IssuerSettings): Promise<IssuerOptions> {
-  const { tenantList: list, tenantClaim: claim, authorizationServer, ...options } = settings;
-  const { issuer, ...others } = options;
-  if (list === undefined || issuer === undefined) return options;
+async function createKeyAccess({ jwksTokenFile: tokenFile, caFile }: IssuerSettings) {
+  if (tokenFile === undefined && caFile === undefined) return undefined;
+
+  const { keyAccess } = await importKeyAccess();
+  return keyAccess({ tokenFile, caFile });
+}
+
+async function createIntrospection(settings: IssuerSettings) {
+  const { introspectionTokens: tokens, introspectionClientId: clientId = '' } = settings;
+  if (tokens === undefined) return undefined;
+
+  const { introspection } = await importIntrospection();
+  return introspection({
+    tokens: tokens as IntrospectionOptions['tokens'],
+    uri: settings.introspectionUri,
+    clientId,
+    clientSecret: settings.introspectionClientSecret,
+    keyFile: settings.introspectionKeyFile,
+    keyId: settings.introspectionKeyId,
+    audience: settings.introspectionAudience as IntrospectionOptions['audience'],
+    cacheSeconds: settings.introspectionCacheSeconds,
+  });
+}
+
+/** In place of the template. */
+async function createTenants(settings: IssuerSettings): Promise<Partial<IssuerOptions>> {
+  const { issuer, tenantList: list, tenantClaim: claim, authorizationServer } = settings;
+  if (list === undefined || issuer === undefined) return {};
 
   const { tenants } = await importTenants();
-  return { ...others, tenants: tenants({ issuer, list, claim, authorizationServer }) };
+  return { issuer: undefined, tenants: tenants({ issuer, list, claim, authorizationServer }) };
 }
 
 /** Names that may be misspelt settings. */

@@ -36,7 +36,18 @@ export interface IssuerSettings extends IssuerOptions {
   readonly tenantList?: readonly string[] | undefined;
   readonly tenantClaim?: string | undefined;
   readonly authorizationServer?: string | undefined;
+  readonly introspectionTokens?: readonly string[] | undefined;
+  readonly introspectionUri?: string | undefined;
+  readonly introspectionClientId?: string | undefined;
+  readonly introspectionClientSecret?: string | undefined;
+  readonly introspectionKeyFile?: string | undefined;
+  readonly introspectionKeyId?: string | undefined;
+  readonly introspectionAudience?: string | undefined;
+  readonly introspectionCacheSeconds?: number | undefined;
 }
+
+/** Such a token does not say whose it is. */
+const ONE_OPAQUE = 'must not have opaque for a second issuer; remove it from one';
 
 const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
 
@@ -64,12 +75,12 @@ const rowsOf = (issuer: string) =>
 export function readSettings(table: SettingsTable, found: FoundEntries, rules: Rules): WithIssuers {
   const { problems } = found;
   const known: Names[] = [];
-  const usedIssuers: unknown[] = [];
+  const used: unknown[] = [];
 
-  /** A token names its issuer by `iss` alone. */
-  function useIssuer(iss: unknown) {
-    if (usedIssuers.includes(iss)) throwProblem(SAME_ISSUER);
-    usedIssuers.push(iss);
+  /** A token names its issuer by `iss` alone, and an opaque one by nothing. */
+  function useOnce(what: unknown, problem: string) {
+    if (used.includes(what)) throwProblem(problem);
+    used.push(what);
   }
 
   function readTable(rows: SettingsTable, issuer: string, values: Record<string, unknown> = {}) {
@@ -79,7 +90,8 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
       known.push(names);
       try {
         const value = readValue(key, row, entry.value, values);
-        if (key === 'issuer' && value) useIssuer(value);
+        if (key === 'issuer' && value) useOnce(value, SAME_ISSUER);
+        if (key === 'introspectionTokens' && [value].flat().includes('opaque')) useOnce('opaque', ONE_OPAQUE);
         values[key] = value;
       } catch (error) {
         if (!(error instanceof SettingProblem)) throw error;

@@ -1,6 +1,7 @@
 // The settings of the rings: names in the environment and in YAML, and how text becomes a value. Each has the
 // rule and the default of the option that is called the same; profiles/settings.ts has the settings of the
 // profiles. Does not know where values come from.
+import type { IntrospectionOptions } from '../options/introspection/introspection.ts';
 import type { Rule } from '../verify/base/option.ts';
 import { issuerAt, REQUIRED } from '../verify/options.ts';
 import { throwProblem, type RawValue } from './entry.ts';
@@ -77,6 +78,22 @@ const NO_STRANGERS =
 const strangersFetch = (list: readonly string[], { jwksUri }: Earlier) =>
   list.includes('*') && isTemplate(jwksUri) ? NO_STRANGERS : undefined;
 
+export const importIntrospection = () => import('../options/introspection/introspection.ts');
+
+/** A setting of the part has no effect without that which says what is asked about. */
+const ofIntrospection = <Value>(name: keyof IntrospectionOptions, more: Partial<Setting<Value>> = {}) => ({
+  ...more,
+  importRule: async () => (await importIntrospection()).INTROSPECTION_RULES[name],
+  misfit: (value: Value, earlier: Earlier) =>
+    isKnownAbsent('introspectionTokens', earlier) ? NO_INTROSPECTION : more.misfit?.(value, earlier),
+});
+
+const NO_INTROSPECTION =
+  'has no effect without IDP_INTROSPECTION of the same issuer; set that too, or remove this';
+
+/** A setting that has a problem may be there. */
+const isKnownAbsent = (name: string, earlier: Earlier) => name in earlier && earlier[name] === undefined;
+
 /** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {
   domain: setting('IDP_DOMAIN', 'idp.domain', text, { byDefault: () => throwProblem(REQUIRED.domain) }),
@@ -116,7 +133,79 @@ export const ISSUER_SETTINGS = {
   caFile: setting('IDP_CA_FILE', 'idp.caFile', text, {
     importRule: async () => (await importKeyAccess()).KEY_ACCESS_RULES.caFile,
   }),
+  introspectionTokens: setting('IDP_INTROSPECTION', 'idp.introspection', list(1), {
+    importRule: async () => (await importIntrospection()).INTROSPECTION_RULES.tokens,
+    misfit: introspectionMisfit,
+  }),
+  introspectionUri: setting('IDP_INTROSPECTION_URI', 'idp.introspectionUri', text, ofIntrospection('uri')),
+  introspectionClientId: setting(
+    'IDP_INTROSPECTION_CLIENT_ID',
+    'idp.introspectionClientId',
+    text,
+    ofIntrospection('clientId', { byDefault: noClientId }),
+  ),
+  introspectionClientSecret: setting(
+    'IDP_INTROSPECTION_CLIENT_SECRET',
+    'idp.introspectionClientSecret',
+    text,
+    ofIntrospection('clientSecret'),
+  ),
+  introspectionKeyFile: setting(
+    'IDP_INTROSPECTION_KEY_FILE',
+    'idp.introspectionKeyFile',
+    text,
+    ofIntrospection('keyFile', { byDefault: noKeyFile, misfit: keyBesideSecret }),
+  ),
+  introspectionKeyId: setting(
+    'IDP_INTROSPECTION_KEY_ID',
+    'idp.introspectionKeyId',
+    text,
+    ofIntrospection('keyId', { misfit: keyIdMisfit }),
+  ),
+  introspectionAudience: setting(
+    'IDP_INTROSPECTION_AUDIENCE',
+    'idp.introspectionAudience',
+    inLowerCase,
+    ofIntrospection('audience'),
+  ),
+  introspectionCacheSeconds: setting(
+    'IDP_INTROSPECTION_CACHE_SECONDS',
+    'idp.introspectionCacheSeconds',
+    integer,
+    ofIntrospection('cacheSeconds'),
+  ),
 };
+
+function introspectionMisfit(tokens: readonly string[], { issuer, tokenType }: Earlier) {
+  if (isTemplate(issuer)) return 'is not for a template of tenants; remove it';
+
+  return tokens.includes('opaque') && tokenType === 'at+jwt'
+    ? 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one'
+    : undefined;
+}
+
+function noClientId({ introspectionTokens }: Earlier) {
+  return introspectionTokens === undefined
+    ? undefined
+    : throwProblem('is required by IDP_INTROSPECTION; set the client id of this API at the issuer');
+}
+
+function noKeyFile(earlier: Earlier) {
+  const isNeeded = isKnownAbsent('introspectionClientSecret', earlier);
+  return isNeeded && earlier.introspectionTokens !== undefined
+    ? throwProblem('is required by IDP_INTROSPECTION, or else a client secret; set one of the two')
+    : undefined;
+}
+
+function keyBesideSecret(_: string, { introspectionClientSecret }: Earlier) {
+  return introspectionClientSecret === undefined ? undefined : 'is set beside a client secret; remove one';
+}
+
+function keyIdMisfit(_: string, earlier: Earlier) {
+  return isKnownAbsent('introspectionKeyFile', earlier)
+    ? 'has no effect without the key file; set that too, or remove this'
+    : undefined;
+}
 
 function usualIssuer({ domain }: Earlier) {
   return typeof domain === 'string' ? issuerAt(domain) : undefined;

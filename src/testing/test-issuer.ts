@@ -75,6 +75,8 @@ export interface TestOptions {
   readonly audience: string;
   readonly algorithms: readonly TestAlgorithm[];
   readonly fetchKeys: () => Promise<{ readonly keys: readonly JsonObject[] }>;
+  /** For the part `introspection`. Its own tokens are active. */
+  readonly introspect: (token: string) => Promise<JsonObject>;
   /** Only errors are logged. */
   readonly log: LogPart;
 }
@@ -85,6 +87,8 @@ export interface TestIssuer {
   readonly options: TestOptions;
   /** Creates a token that expires in five minutes. */
   readonly token: (claims?: Members) => string;
+  /** Creates one that is no JWT, for the part `introspection`. */
+  readonly opaqueToken: (claims?: Members) => string;
   /** Creates one that is bound to a key (RFC 9449 §6.1). */
   readonly boundToken: (key: ProofKey, claims?: Members) => string;
   /** Creates the header field of a token. */
@@ -119,23 +123,49 @@ export function createTestIssuer({
   algorithm = 'RS256',
 }: TestIssuerOptions = {}): TestIssuer {
   requireKnown(algorithm);
-  const { privateKey, jwk } = createKeys(algorithm);
-  const header = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid };
-  const fetchKeys = async () => ({ keys: [jwk] });
+  const { privateKey, header, fetchKeys } = createSigner(algorithm);
+  const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user' };
+  const { opaqueToken, introspect } = createOpaqueTokens(usual);
 
   function token(claims?: Members): string {
-    const exp = nowSeconds() + 300;
-    const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user', exp };
-    return signJws(header, { ...usual, ...claims }, privateKey);
+    return signJws(header, expiring({ ...usual, ...claims }), privateKey);
   }
 
+  const sources = { fetchKeys, introspect, log: jsonLog({ level: 'error' }) };
   return {
-    options: { domain, audience, algorithms: [algorithm], fetchKeys, log: jsonLog({ level: 'error' }) },
+    options: { domain, audience, algorithms: [algorithm], ...sources },
     token,
+    opaqueToken,
     boundToken: (key, claims) => token({ cnf: { jkt: key.thumbprint }, ...claims }),
     bearer: (claims) => ({ authorization: `Bearer ${token(claims)}` }),
     proof: createProof,
   };
+}
+
+function createSigner(alg: TestAlgorithm) {
+  const { privateKey, jwk } = createKeys(alg);
+  const header = { alg, typ: 'at+jwt', kid: jwk.kid };
+  return { privateKey, header, fetchKeys: async () => ({ keys: [jwk] }) };
+}
+
+const expiring = (claims: Members): Members => ({ exp: nowSeconds() + 300, ...claims });
+
+function createOpaqueTokens(usual: Members) {
+  const claimsOf = new Map<string, Members>();
+
+  function opaqueToken(claims?: Members): string {
+    const token = randomUUID();
+    claimsOf.set(token, expiring({ ...usual, ...claims }));
+    return token;
+  }
+
+  /** A JWT is asked about once it is verified, so that it is one of its own. */
+  async function introspect(token: string): Promise<JsonObject> {
+    const claims = claimsOf.get(token);
+    return { active: claims !== undefined || token.includes('.'), ...claims };
+  }
+
+  return { opaqueToken, introspect };
 }
 
 function requireKnown(algorithm: string) {

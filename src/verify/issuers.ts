@@ -4,30 +4,23 @@ import { Part } from './base/part.ts';
 import { createKeyFetch, withDeadline } from './keys/fetch.ts';
 import { importSigningKey, type ImportKey } from './keys/jwk.ts';
 import { createKeySet } from './keys/key-set.ts';
-import type { CheckValues, FetchFrom, IssuersByName } from './options.ts';
+import type { FetchFrom, IssuersValues } from './options.ts';
 import type { Issuer } from './token/verify.ts';
 
-interface IssuersOptions extends CheckValues {
-  readonly issuers: IssuersByName;
-}
-
-export type { Surroundings };
-
-export function createIssuers(
-  { issuers, clockToleranceSeconds, connect, fetchKeys }: IssuersOptions,
-  surroundings: Surroundings,
-): readonly Issuer[] {
+export function createIssuers(values: IssuersValues, surroundings: Surroundings): readonly Issuer[] {
+  const { issuers, clockToleranceSeconds, connect, fetchKeys } = values;
   const { clock, log, count } = surroundings;
   if (fetchKeys !== undefined) log('signing keys not from the provider', {});
 
-  return Object.entries(issuers).map(([name, values]) => {
-    const { jwksUri, algorithms, tenants } = values;
-    const issuer = { ...values, name, clockToleranceSeconds };
+  return Object.entries(issuers).map(([name, own]) => {
+    const { jwksUri, algorithms, tenants } = own;
+    const introspect = Part.contentOf(own.introspection)?.create(own, name, values, surroundings);
+    const issuer = { ...own, name, clockToleranceSeconds, introspect };
 
     const fetchFrom: FetchFrom = (address, tenant) =>
       fetchKeys
-        ? () => fetchKeys(values, name, tenant)
-        : createKeyFetch({ ...values, jwksUri: address }, Part.contentOf(connect));
+        ? () => fetchKeys(own, name, tenant)
+        : createKeyFetch({ ...own, jwksUri: address }, Part.contentOf(connect));
 
     if (tenants !== undefined) return Part.contentOf(tenants).createIssuer(issuer, fetchFrom, surroundings);
 

@@ -21,8 +21,8 @@ import type { DpopMode } from './credentials.ts';
 import type { CreateReplayStore, IsNewProof } from './dpop/replay.ts';
 import type { Connect, FetchKeySet, KeyAccessPart } from './keys/fetch.ts';
 import { ALGORITHM_NAMES, type Algorithm } from './keys/jwk.ts';
-import { normalUri } from './request/uri.ts';
-import type { Issuer } from './token/verify.ts';
+import type { Introspect, Issuer } from './token/verify.ts';
+import { host, httpsUrl, issuerUrl, publicUrl, urlPrefix } from './urls.ts';
 
 /** Of one issuer, with all defaults. */
 export interface IssuerValues {
@@ -48,6 +48,8 @@ export interface IssuerValues {
   readonly keyAccess: KeyAccessPart | undefined;
   /** The tenants of the provider, made by `tenants`, in place of `issuer`. */
   readonly tenants: TenantsPart | undefined;
+  /** Which of its tokens it is asked about, made by `introspection`. */
+  readonly introspection: IntrospectionPart | undefined;
 }
 
 /** Fetches the key set at this address, or that of a tenant which has its own. */
@@ -84,6 +86,27 @@ export interface IssuerOptions extends Given<Omit<IssuerValues, 'audience'>> {
 /** Takes the place of the provider. `tenant` is one that has a key set of its own. */
 export type FetchKeys = (issuer: IssuerValues, name: string, tenant?: string) => Promise<JsonObject>;
 
+/** Takes the place of an issuer that is asked about a token: `{ active, … }` (RFC 7662 §2.2). */
+export type IntrospectToken = (token: string, issuerName: string) => Promise<JsonObject>;
+
+/** Which tokens of an issuer it is asked about, and as whom. */
+export interface Introspection {
+  readonly tokens: readonly string[];
+  readonly clientId: string;
+  /** Of this client at the issuer. */
+  readonly authentication: string;
+  /** Throws a `TypeError` if it does not fit the issuer. */
+  readonly create: (
+    issuer: IssuerValues,
+    name: string,
+    values: IssuersValues,
+    surroundings: Surroundings,
+  ) => Introspect;
+}
+
+/** Made by `introspection`. */
+export type IntrospectionPart = Part<Introspection>;
+
 /** Made by `redisReplayStore`. */
 export type ReplayStorePart = Part<CreateReplayStore>;
 
@@ -116,6 +139,8 @@ export interface CheckValues {
   readonly connect: ConnectPart | undefined;
   /** For tests: resolves with an issuer's key set within five seconds, in place of asking the provider. */
   readonly fetchKeys: FetchKeys | undefined;
+  /** For tests: resolves within five seconds with what an issuer says of a token, in place of asking it. */
+  readonly introspect: IntrospectToken | undefined;
 }
 
 /** Options of the checks of tokens and proofs. Those of an issuer are those of the first. */
@@ -134,55 +159,7 @@ export const REQUIRED = {
   audience: 'the audience is required; set this to the identifier of this API at the provider',
 };
 
-const host: Rule = (value) => {
-  if (typeof value !== 'string') return 'must be text';
-
-  const [scheme] = /^(?:https?:|[a-z][a-z0-9+.-]*:\/)\/*/i.exec(value) ?? [];
-  if (scheme !== undefined) return `has a scheme; remove "${scheme}" and keep the host name`;
-  if (/\s/.test(value)) return 'has white space; remove it';
-  if (value.includes('@')) return 'has an "@"; remove it and all before it';
-  if (/[/?#\\]/.test(value)) return 'has a path; remove the "/" and what follows the host name';
-
-  return bareHost(value);
-};
-
-const bareHost = textMatching(
-  /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d*)?$/i,
-  'is not a host name with an optional ":port"; write it as the provider shows it',
-  (value) => {
-    const url = `https://${value}/`;
-    return URL.canParse(url) && new URL(url).host === value.toLowerCase().replace(/:443$/, '');
-  },
-);
-
 const secret = textMatching(/[^]{32}/, 'must have at least 32 characters');
-
-const urlPrefix = textMatching(
-  /^\S*$/,
-  'must be the beginning of a URL, such as https://api.example.com/, without white space',
-  URL.canParse,
-);
-
-/** Google's key set has an "@" in its path; before the path, it would end user information. */
-export const httpsUrl: Rule = textMatching(
-  /^https:\/\/[^/\s@#\\]+(\/[^\s#\\]*)?$/i,
-  'must be a URL that begins with https://, without white space, "#", or an "@" before its path',
-  URL.canParse,
-);
-
-/** An issuer has no query (OpenID Connect Discovery §2). */
-const issuerUrl = textMatching(
-  /^https:\/\/[^/?\s@#\\{}][^?\s@#\\{}]*$/i,
-  'must be a URL that begins with https://, without white space, "@", "#", "?", "{" or "}"',
-  URL.canParse,
-);
-
-/** A public URL that has a normal form, to compare proofs with (RFC 9449 §4.3(9)). */
-export const publicUrl: Rule = textMatching(
-  /^[^?#]*$/,
-  'must be a URL that begins with https:// or http://, without "@", "#" or "?"',
-  (value) => normalUri(value) !== undefined,
-);
 
 const texts = listOf(textWithoutBlanks);
 
@@ -203,6 +180,7 @@ export const ISSUER_RULES: RulesOf<IssuerOptions> = {
   requiredClaims: listOf(textWithoutBlanks, 0),
   keyAccess: Part.rule('keyAccess', 'keyAccess({ tokenFile, caFile })'),
   tenants: Part.rule('tenants', 'tenants({ issuer, list })'),
+  introspection: Part.rule('introspection', 'introspection({ tokens, clientId })'),
 };
 
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
@@ -226,6 +204,7 @@ export const VERIFY_RULES: RulesOf<VerifyOptions> = {
   replayStore: functionOr(Part.rule('replayStore', 'redisReplayStore(url)')),
   connect: Part.rule('connect', 'throughProxy(url)'),
   fetchKeys: someFunction,
+  introspect: someFunction,
 };
 
 export const CHECK_DEFAULTS: Partial<CheckValues> = {
@@ -254,6 +233,10 @@ export const SAME_ISSUER = 'is also the issuer (iss) of another; give each its o
 export const issuerAt = (domain: string): string => `https://${domain}/`;
 
 export type IssuersByName = Readonly<Record<string, IssuerValues>>;
+
+export interface IssuersValues extends CheckValues {
+  readonly issuers: IssuersByName;
+}
 
 /** All issuers by name, the first one first. `first` has the options of that one, among others. */
 export function readIssuers(first: IssuerOptions, others: object = {}): IssuersByName {
@@ -287,19 +270,13 @@ export function requireFit(issuers: IssuersByName, options: object) {
 export const ownerOf = (name: string): string => (name === FIRST_ISSUER ? '' : `issuers.${name}: `);
 
 /** Those of an issuer, among other options or alone. */
-export function issuerOf({
-  domain,
-  audience,
-  tenants,
-  issuer = Part.contentOf(tenants)?.template ?? issuerAt(domain),
-  jwksUri,
-  claimNamespace = '',
-  scopeClaim = 'scope',
-  tokenType = 'any',
-  algorithms = DEFAULT_ALGORITHMS,
-  requiredClaims = [],
-  keyAccess,
-}: IssuerOptions): IssuerValues {
-  const own = { domain, audience: Object.freeze([audience].flat()), issuer, jwksUri, keyAccess, tenants };
+export function issuerOf({ keyAccess, tenants, introspection, ...given }: IssuerOptions): IssuerValues {
+  const { domain, jwksUri, issuer = Part.contentOf(tenants)?.template ?? issuerAt(domain) } = given;
+  const { claimNamespace = '', scopeClaim = 'scope', tokenType = 'any' } = given;
+  const { algorithms = DEFAULT_ALGORITHMS, requiredClaims = [] } = given;
+
+  const parts = { keyAccess, tenants, introspection };
+  const audience = Object.freeze([given.audience].flat());
+  const own = { domain, audience, issuer, jwksUri, ...parts };
   return Object.freeze({ ...own, claimNamespace, scopeClaim, tokenType, algorithms, requiredClaims });
 }

@@ -18,6 +18,7 @@ import { actor, claims, decision, notDelegated } from '../../src/decisions.ts';
 import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import { GOALS, START } from '../evidence/bench/plan.ts';
 import type { Results, Runs } from '../evidence/bench/results.ts';
+import { differencesIn, PROGRAMS as ORDERS, readResults, sizeOf } from '../evidence/orders/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
 import { closureOf, doorsOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
@@ -196,6 +197,11 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
   {
     when: 'you import `gatehouse-http/tenants`, or set `IDP_TENANTS`',
     entries: ['tenants.ts', 'options/tenants/tenants.ts'],
+    isPart: true,
+  },
+  {
+    when: 'you import `gatehouse-http/introspection`, or set `IDP_INTROSPECTION`',
+    entries: ['introspection.ts', 'options/introspection/introspection.ts'],
     isPart: true,
   },
   {
@@ -395,6 +401,26 @@ const peers: Block = () => {
   return tableOf(['sent', ...results.map(([name]) => name)], rows);
 };
 
+/** What the author of the same API writes and decides, with each framework. */
+const ordersSizes: Block = () => {
+  const results = readResults();
+  const rows = ORDERS.map((program) => {
+    const { lines, tokens, decisions } = sizeOf(program);
+    const counts = [lines, tokens, decisions.length].map((count) => count.toLocaleString('en'));
+    return [results[program.name]?.with ?? '', ...counts];
+  });
+  return tableOf(['made with', 'lines', 'tokens', 'decisions'], rows);
+};
+
+const ordersOutcomes: Block = () => {
+  const results = readResults();
+  const rows = differencesIn(results).map((name) => [
+    name,
+    ...Object.values(results).map(({ outcomes }) => outcomes[name] ?? ''),
+  ]);
+  return tableOf(['sent', ...Object.keys(results)], rows);
+};
+
 /** The folders in the order in which files may import each other. */
 const readingOrder: Block = (written) => {
   const folders = new Set(FLOORS.map(([folder]) => folder));
@@ -422,6 +448,8 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   closures,
   events,
   evidence,
+  'orders-sizes': ordersSizes,
+  'orders-outcomes': ordersOutcomes,
   peers,
   where: () => pictureBlock('where'),
   shapes: () => pictureBlock('shapes'),

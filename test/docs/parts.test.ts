@@ -6,6 +6,7 @@ import { createGate } from '../../src/gate.ts';
 import { clientCertificates } from '../../src/certificates.ts';
 import { cors } from '../../src/cors.ts';
 import { keyAccess } from '../../src/key-access.ts';
+import { introspection } from '../../src/introspection.ts';
 import { jsonLog } from '../../src/log.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { throughProxy } from '../../src/proxy.ts';
@@ -28,6 +29,10 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   revocations: ['createRevocations', () => createRevocations({ store: 'redis://127.0.0.1:1' })],
   keyAccess: ['keyAccess', () => keyAccess({ caFile: CLUSTER_AUTHORITY })],
   tenants: ['tenants', () => tenants({ issuer: 'https://idp.test/{tenant}/', list: ['a'] })],
+  introspection: [
+    'introspection',
+    () => introspection({ tokens: ['jwt'], clientId: 'orders-api', clientSecret: 'x' }),
+  ],
   metadata: ['resourceMetadata', () => resourceMetadata({ url: 'https://api.test' })],
   cors: ['cors', () => cors({ origins: ['https://app.test'] })],
   metrics: ['createMetrics', () => createMetrics()],

@@ -1,6 +1,7 @@
 /* The table of settings: names and defaults from the code, meanings from .env.example. */
 import { CERTIFICATE_DEFAULTS } from '../../src/options/certificates/certificates.ts';
 import { CORS_DEFAULTS } from '../../src/options/cors.ts';
+import { INTROSPECTION_DEFAULTS } from '../../src/options/introspection/introspection.ts';
 import { LOG_DEFAULTS } from '../../src/options/log.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
 import { SERVICE_DEFAULTS } from '../../src/service/options.ts';
@@ -38,6 +39,8 @@ const OF_OPTIONS: Readonly<Record<string, unknown>> = {
   accessLog: LOG_DEFAULTS.access,
   clientCertRequired: CERTIFICATE_DEFAULTS.required,
   corsAllowCredentials: CORS_DEFAULTS.credentials,
+  introspectionAudience: INTROSPECTION_DEFAULTS.audience,
+  introspectionCacheSeconds: INTROSPECTION_DEFAULTS.cacheSeconds,
 };
 
 const REQUIRED = ['domain', 'audience'];

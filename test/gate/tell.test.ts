@@ -129,3 +129,15 @@ test('an IPv4 address that a socket maps to IPv6 is an IPv4 address [RFC 4291 §
   assert.equal(addressOf(), undefined);
   assert.equal(clientAddressOf({ rawHeaders: [] }, true), undefined);
 });
+
+test('never rejects, even if a member of a request throws [§28]', async () => {
+  const { tellOf, events, lines } = telling();
+  const hostile = {
+    rawHeaders: [],
+    get url(): string {
+      throw new Error('inside');
+    },
+  };
+  await tellOf(hostile);
+  assert.deepEqual([events, lines.map(([message]) => message)], [[], ['hook failed']]);
+});

@@ -16,7 +16,7 @@ const AUTHORITY = readFileSync(CLUSTER_AUTHORITY, 'utf8');
 
 const MIB = 1024 * 1024;
 
-const read = (part: object) => Part.contentOf(part as ReturnType<typeof keyAccess>)();
+const read = (part: object) => Part.contentOf(part as ReturnType<typeof keyAccess>).read();
 
 for (const [what, content, token] of [
   ['of one character', 'a', 'a'],

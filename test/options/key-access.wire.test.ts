@@ -205,7 +205,8 @@ test('opens no connection while a file is refused, and fetches again once it is 
 
 test('counts the reading of the files towards the time of a fetch [§25]', async (t) => {
   const { domain, issuer } = await startCluster(t, usual);
-  const stuck = Part.make('keyAccess', () => new Promise<never>(() => {}));
+  const read = () => new Promise<never>(() => {});
+  const stuck = Part.make('keyAccess', { read, readAuthorities: read });
   const source = { domain, issuer, jwksUri: undefined, keyAccess: stuck };
   assert.deepEqual(await failureOf(createKeyFetcher(source, undefined, 20)()), ['timeout', '']);
 });

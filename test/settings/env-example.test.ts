@@ -69,7 +69,9 @@ const uncommented = EXAMPLE.replace(/^# (?=[A-Z_]+=)/gm, '')
   .replace(/(?<=_TOKEN_FILE=).*/g, file('token-1.txt'))
   .replace(/(?<=_CA_FILE=).*/g, file('../idp/tls/authority.pem'))
   .replace(/(?<=^IDP_ISSUER=).*/m, 'https://idp.test/{tenant}/')
-  .replace(/(?<=^ISSUER_PARTNER_ISSUER=).*/m, 'https://partner.test/{tenant}/');
+  .replace(/(?<=^ISSUER_PARTNER_ISSUER=).*/m, 'https://partner.test/{tenant}/')
+  // A template has no introspection.
+  .replace(/^.*_INTROSPECTION.*=.*\n/gm, '');
 
 test('.env.example loads with every setting turned on', () => {
   const { settings } = load({ files: { '.env': uncommented, 'application.yml': '' } });
@@ -79,10 +81,10 @@ test('.env.example loads with every setting turned on', () => {
 });
 
 test('.env.example shows the default of every setting that has one', () => {
-  // Without tenants, their claim is rejected.
+  // Without tenants, their claim is rejected, and so is what belongs to introspection.
   const withDefault = assignments
     .filter(({ comment, name }) => !/Default: none/.test(comment) || name.startsWith('IDP_DOMAIN'))
-    .filter(({ name }) => !name.endsWith('_TENANT_CLAIM'));
+    .filter(({ name }) => !/_TENANT_CLAIM$|_INTROSPECTION_/.test(name));
   const shown = withDefault.map(({ name, value }) => `${name}=${value}\n`).join('');
   const audience = 'IDP_AUDIENCE=https://api.example.com\n';
   const files = { '.env': audience + shown, 'application.yml': '' };

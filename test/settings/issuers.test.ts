@@ -4,6 +4,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readGateOptions } from '../../src/gate/options.ts';
+import { ISSUER_RULES } from '../../src/verify/options.ts';
 import { valuesOf } from '../support/settings.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
 
@@ -25,6 +26,7 @@ const PLAIN = {
   requiredClaims: [],
   keyAccess: undefined,
   tenants: undefined,
+  introspection: undefined,
 };
 
 const issuersOf = (sources: Sources) => load(sources).settings.issuers;
@@ -46,6 +48,13 @@ test('reads the settings of an issuer in ISSUERS from the environment, and gives
     IDP_ISSUER: 'https://idp.test/realm',
     IDP_JWKS_TOKEN_FILE: EVERYTHING.jwksTokenFile,
     IDP_CA_FILE: EVERYTHING.caFile,
+    IDP_INTROSPECTION: 'jwt',
+    IDP_INTROSPECTION_URI: EVERYTHING.introspectionUri,
+    IDP_INTROSPECTION_CLIENT_ID: 'orders-api',
+    IDP_INTROSPECTION_KEY_FILE: EVERYTHING.introspectionKeyFile,
+    IDP_INTROSPECTION_KEY_ID: 'key-1',
+    IDP_INTROSPECTION_AUDIENCE: 'provider',
+    IDP_INTROSPECTION_CACHE_SECONDS: '1',
   };
   assert.deepEqual(issuersOf({ environment: { ...TWO, ...first } }).partner, PLAIN);
 });
@@ -62,10 +71,23 @@ const EVERYTHING = {
   requiredClaims: ['scp', 'azp'],
   jwksTokenFile: fileURLToPath(new URL('token-1.txt', import.meta.url)),
   caFile: fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url)),
+  introspection: ['jwt'],
+  introspectionUri: 'https://login.partner.test/introspect',
+  introspectionClientId: 'orders-api',
+  introspectionKeyFile: fileURLToPath(new URL('../idp/tls/client-key.pem', import.meta.url)),
+  introspectionKeyId: 'key-1',
+  introspectionAudience: 'provider',
+  introspectionCacheSeconds: 1,
 } as const;
 
-/** The part is made later, of the two files. */
-const LOADED = { ...EVERYTHING, keyAccess: undefined, tenants: undefined };
+/** The parts are made later. */
+const LOADED = {
+  ...EVERYTHING,
+  introspectionTokens: EVERYTHING.introspection,
+  keyAccess: undefined,
+  tenants: undefined,
+  introspection: undefined,
+};
 
 test('reads every setting of an issuer from the environment and from .env', () => {
   const variables = {
@@ -81,6 +103,13 @@ test('reads every setting of an issuer from the environment and from .env', () =
     ISSUER_PARTNER_REQUIRED_CLAIMS: 'scp, azp',
     ISSUER_PARTNER_JWKS_TOKEN_FILE: EVERYTHING.jwksTokenFile,
     ISSUER_PARTNER_CA_FILE: EVERYTHING.caFile,
+    ISSUER_PARTNER_INTROSPECTION: 'jwt',
+    ISSUER_PARTNER_INTROSPECTION_URI: EVERYTHING.introspectionUri,
+    ISSUER_PARTNER_INTROSPECTION_CLIENT_ID: 'orders-api',
+    ISSUER_PARTNER_INTROSPECTION_KEY_FILE: EVERYTHING.introspectionKeyFile,
+    ISSUER_PARTNER_INTROSPECTION_KEY_ID: 'key-1',
+    ISSUER_PARTNER_INTROSPECTION_AUDIENCE: 'provider',
+    ISSUER_PARTNER_INTROSPECTION_CACHE_SECONDS: '1',
   };
   const dotEnv = Object.entries(variables).map(([name, value]) => `${name}=${value}\n`);
   assert.deepEqual(issuersOf({ environment: { ...REQUIRED, ...variables } }).partner, LOADED);
@@ -324,10 +353,9 @@ test('gives issuers in code the values that loaded ones have', async () => {
   const { settings } = load({ environment: TWO });
   assert.deepEqual(readGateOptions(GIVEN).issuers, settings.issuers);
   assert.deepEqual((await valuesOf(settings)).issuers, settings.issuers);
-  const { jwksTokenFile, caFile, ...options } = LOADED;
+  const options = Object.fromEntries(Object.entries(LOADED).filter(([name]) => name in ISSUER_RULES));
   const everything = { ...GIVEN, issuers: { partner: options } };
-  assert.deepEqual(readGateOptions(everything).issuers.partner, options);
-  assert.ok(jwksTokenFile !== caFile);
+  assert.deepEqual(readGateOptions(everything as never).issuers.partner, options);
 });
 
 const partnerWith = (changes: object) => ({ partner: { ...GIVEN.issuers.partner, ...changes } });

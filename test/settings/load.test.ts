@@ -4,6 +4,7 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { loadProfileNow } from '../support/settings.ts';
 import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
@@ -27,6 +28,18 @@ const REQUIRED_YAML = 'idp:\n  domain: idp.test\n  audience: https://api.test\n'
 
 const quoted = (written: string) => JSON.stringify(written);
 
+const KEY_FILE = fileURLToPath(new URL('../idp/tls/client-key.pem', import.meta.url));
+
+const NEVER_ABSENT_ALONE = [
+  'clientCertSource',
+  'clientCertProxies',
+  'tenantList',
+  'introspectionTokens',
+  'introspectionClientId',
+  'introspectionClientSecret',
+  'introspectionKeyFile',
+];
+
 /**
  * The other settings that it needs: profile A for the scope policy and the replay store, the URL of a
  * resource, where certificates come from, or a template for tenants.
@@ -34,6 +47,12 @@ const quoted = (written: string) => JSON.stringify(written);
 const around = (name: string) => {
   const isOfA = ['scopePolicy', 'dpopReplayStore'].includes(name);
   const isOfResource = name.startsWith('resource') && name !== 'resourceUrl';
+  const isWithKey = name === 'introspectionKeyFile' || name === 'introspectionKeyId';
+  const ofIntrospection = {
+    IDP_INTROSPECTION: 'jwt',
+    IDP_INTROSPECTION_CLIENT_ID: 'orders-api',
+    ...(isWithKey ? { IDP_INTROSPECTION_KEY_FILE: KEY_FILE } : { IDP_INTROSPECTION_CLIENT_SECRET: 'x' }),
+  };
   const ofCertificates = { CLIENT_CERT_SOURCE: 'base64', CLIENT_CERT_PROXIES: '192.0.2.1' };
   const isOfTenants = ['tenantList', 'tenantClaim', 'authorizationServer'].includes(name);
   const template = { IDP_ISSUER: 'https://idp.test/{tenant}/', IDP_JWKS_URI: 'https://idp.test/keys' };
@@ -41,6 +60,7 @@ const around = (name: string) => {
     ...REQUIRED,
     ...(isOfTenants ? { ...template, IDP_TENANTS: 'a' } : {}),
     ...(name.startsWith('clientCert') ? ofCertificates : {}),
+    ...(name.startsWith('introspection') ? ofIntrospection : {}),
     ...(isOfA ? { PROFILE: 'A' } : {}),
     ...(isOfResource ? { RESOURCE_URL: 'https://api.test' } : {}),
   };
@@ -84,9 +104,7 @@ for (const { name, env, yaml, byDefault, byDefaultA = byDefault, good, bad } of 
     assert.deepEqual(read(others, files), second[1]);
     assert.deepEqual(read({ ...others, [env]: '' }, files), second[1]);
     if (yaml) assert.deepEqual(read({ ...others, [env]: '' }, { ...files, '.env': `${env}=\n` }), third[1]);
-    // None of these may be absent alone.
-    const isNeeded = ['clientCertSource', 'clientCertProxies', 'tenantList'].includes(name);
-    if (byDefault === 'required' || isNeeded) return;
+    if (byDefault === 'required' || NEVER_ABSENT_ALONE.includes(name)) return;
     for (const empty of yaml ? ['""', '~', ''] : []) {
       const nothing: Record<string, string> = {
         '.env': `${env}=""\n`,
@@ -125,6 +143,8 @@ const CHECKED_OTHERWISE = [
   'metrics.port',
   'cors.allowCredentials',
   'api.clientCertRequired',
+  'idp.introspectionAudience',
+  'idp.introspectionCacheSeconds',
 ];
 
 for (const { env, yaml, byDefault } of SETTINGS) {

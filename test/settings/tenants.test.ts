@@ -177,3 +177,31 @@ test('says nothing of tenants beside an issuer that is wrong in another way', as
   assert.equal(problems.length, 1, problems.join('\n'));
   assert.match(problems[0] ?? '', /^IDP_ISSUER \(environment\): must be a URL that begins with https/);
 });
+
+for (const [change, problem] of [
+  [
+    { IDP_ISSUER: '' },
+    'IDP_TENANTS (environment): has no use without {tenant} in the issuer; write it there, or remove this',
+  ],
+  [
+    { IDP_TENANTS: '' },
+    'is required by {tenant} in the issuer; list the tenants, or write * for every tenant of the provider',
+  ],
+  [
+    { IDP_JWKS_URI: '' },
+    'is required by {tenant} in the issuer, since nothing discovers the keys; set the URL of the key set',
+  ],
+  [
+    { IDP_TENANTS: '*', IDP_JWKS_URI: 'https://login.test/{tenant}/keys' },
+    'must not be * beside {tenant} in the URL of the keys: strangers would cause fetches; list the tenants',
+  ],
+  [
+    { RESOURCE_URL: 'https://api.test' },
+    'needs the authorization server of each issuer with {tenant}; set IDP_AUTHORIZATION_SERVER, or ISSUER_<NAME>_AUTHORIZATION_SERVER',
+  ],
+] as const) {
+  test(`says what is wrong at the start: ${problem} [§23]`, async () => {
+    const [told = ''] = await problemsOf({ ...TENANTS, ...change });
+    assert.ok(told.endsWith(problem), told);
+  });
+}

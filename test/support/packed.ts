@@ -35,7 +35,7 @@ export const straysOf = ({ files }: Packed): readonly string[] =>
   files.filter(
     (path) =>
       !/^dist\/[\w./-]+\.(?:js|d\.ts)$/.test(path) &&
-      !/^docs\/[\w-]+\.(?:md|yml|json)$/.test(path) &&
+      !/^docs\/[\w-]+\.(?:md|ya?ml|json|conf|caddyfile|service)$/.test(path) &&
       !/^(?:dist\/package\.json|package\.json|(?:README|CHANGELOG|SECURITY)\.md|LICENSE)$/.test(path),
   );
 

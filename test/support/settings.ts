@@ -69,10 +69,8 @@ export function loadProfileNow(environment: Environment, directory: string): Loa
 
   const { logLevel = LOG_DEFAULTS.level, accessLog = LOG_DEFAULTS.access, errorMessages = false } = settings;
   const issuers = Object.entries(settings.issuers).map(([name, issuer]) => {
-    const { jwksTokenFile, caFile, tenantList, tenantClaim, authorizationServer } = issuer;
-    const ofParts = { jwksTokenFile, caFile, tenantList, tenantClaim, authorizationServer };
-    const given = Object.entries(ofParts).filter(([, value]) => value !== undefined);
-    return [name, { ...issuerOf(issuer), ...Object.fromEntries(given) }];
+    const set = Object.entries(issuer).filter(([, value]) => value !== undefined);
+    return [name, { ...issuerOf(issuer), ...Object.fromEntries(set), audience: [issuer.audience].flat() }];
   });
   const withDefaults = {
     ...settings,

@@ -97,7 +97,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     if (access.credentials === 'ignored') throw new TypeError('authorize needs an access that is not open');
 
     const now = copyOf(caller, claimsOf(caller), clock.now());
-    const asked = { facts: NO_FACTS, demands: [access], isServed: true, caller: now };
+    const asked = { facts: NO_FACTS, demands: [access], isServed: true, known: { caller: now } };
     const authorized = andThen(decide(asked), (record): Authorization<Admitted> => {
       const request = { rawHeaders: ['Authorization', schemeOf(caller)] };
       if (record.reason !== undefined) return refuse(record, request, replies.complete);

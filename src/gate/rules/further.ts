@@ -1,9 +1,9 @@
 // Types alone: what a guard of `gatehouse-http/decisions` does further than compare claims. A program that
 // makes no such guard loads nothing of it.
 import type { MaybePromise } from '../../verify/base/clock.ts';
+import type { Surroundings } from '../../verify/base/events.ts';
 import type { Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
-import type { Surroundings } from '../../verify/issuers.ts';
 import type { RequestFacts } from '../../verify/request/facts.ts';
 import type { Guard, MadeGuard } from './guards.ts';
 

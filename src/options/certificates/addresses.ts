@@ -6,7 +6,7 @@ export type IsListed = (peer: unknown) => boolean;
 
 /** Trusts that each entry is a range. A peer without an address, such as a Unix socket, is not listed. */
 export function createList(entries: readonly string[]): IsListed {
-  const ranges = entries.map((entry) => rangeOf(entry) ?? '');
+  const ranges = entries.map((entry) => rangeOf(entry) ?? NO_RANGE);
 
   return function isListed(peer) {
     const address = String(peer).replace(/%.*/s, '');
@@ -14,6 +14,9 @@ export function createList(entries: readonly string[]): IsListed {
     return ranges.some((range) => member.startsWith(range));
   };
 }
+
+/** No member of a family begins with it, as it would with nothing. */
+const NO_RANGE = '-';
 
 /** The digits with which each address of a range begins; `undefined` for what is no range. */
 export function rangeOf(entry: unknown): string | undefined {

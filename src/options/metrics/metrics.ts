@@ -28,6 +28,11 @@ const FAMILIES: readonly (readonly [name: string, type: string, help: string])[]
   ],
   ['gatehouse_keys_usable', 'gauge', 'Signing keys that can verify a token now.'],
   [
+    'gatehouse_introspections_total',
+    'counter',
+    'Questions to issuers about tokens, by what came of them; shed ones were not asked.',
+  ],
+  [
     'gatehouse_revocation_checks_total',
     'counter',
     'Tokens that passed every other check, by what the revocation store said.',
@@ -54,6 +59,7 @@ const FAMILIES: readonly (readonly [name: string, type: string, help: string])[]
 const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
   refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
   token: (result) => `gatehouse_tokens_total{result="${result}"}`,
+  introspection: (result, issuer) => `gatehouse_introspections_total{issuer="${issuer}",result="${result}"}`,
   'revocation check': (result) => `gatehouse_revocation_checks_total{result="${result}"}`,
   proof: (result) => `gatehouse_replay_proofs_total{result="${result}"}`,
   decision: (result) => `gatehouse_decisions_total{result="${result}"}`,
@@ -148,7 +154,13 @@ export function createCounting(): Counting {
     if (one.revocations) foresee('revocation check', ['clear', 'revoked', 'unavailable']);
     foresee('proof', ['new', 'seen', 'full', 'unavailable']);
     foresee('decision', ['allowed', 'refused', 'failed']);
-    for (const { name } of one.issuers) foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
+    for (const { name, introspect } of one.issuers) {
+      foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
+      if (introspect === undefined) continue;
+
+      foresee('introspection', ['active', 'inactive', 'failed', 'shed'], name);
+      foresee('token', ['introspected']);
+    }
 
     return () => {
       watched.delete(one);

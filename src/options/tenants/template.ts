@@ -1,7 +1,8 @@
 // A template of issuers (iss): one for each tenant of a provider. Promises: a text names a tenant only if it
 // is, character for character, the template with that tenant in its place.
 import { textMatching, type Rule } from '../../verify/base/option.ts';
-import { httpsUrl, ISSUER_RULES } from '../../verify/options.ts';
+import { ISSUER_RULES } from '../../verify/options.ts';
+import { httpsUrl } from '../../verify/urls.ts';
 
 /** A tenant. Neither it nor what it fills can have a `/`, a `{` or an escape. */
 const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -46,11 +47,11 @@ export class Template {
 
   /** The rules of the options allow one slot, a whole segment of the path. */
   constructor(text: string, list: readonly string[]) {
-    const [before = '', after = ''] = text.split(SLOT);
+    const place = text.indexOf(SLOT);
     this.text = text;
     this.listed = list.includes(EVERY) ? undefined : new Set(list);
-    this.#before = before;
-    this.#after = after;
+    this.#before = text.slice(0, place);
+    this.#after = text.slice(place + SLOT.length);
   }
 
   /** The issuer of a tenant, or an address of it. */

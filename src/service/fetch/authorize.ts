@@ -36,7 +36,8 @@ export class Refusal extends HandlerReply {
   readonly headers;
   readonly body;
 
-  constructor({ reply, freshNonce: _, ...turnedAway }: Replied) {
+  /** Without the facts: they hold the token, which no handler gets. */
+  constructor({ reply, freshNonce: _, facts: _facts, ...turnedAway }: Replied) {
     super(reply, turnedAway);
     this.status = reply.status;
     this.headers = pairsOf(reply.fields);
@@ -71,7 +72,7 @@ export function createAuthorize(decide: Decide, replies: Replies, clock: Clock):
     const { rawHeaders, socket: connection } = request;
     const facts = { method, path, host: undefined, rawHeaders };
     const question = { facts, connection, readParameters: () => parameters };
-    const asked = { ...question, demands: [access], isServed: true, caller: now };
+    const asked = { ...question, demands: [access], isServed: true, known: { caller: now } };
 
     const authorized = andThen(decide(asked), (record) => {
       // The refusal would reach no client.

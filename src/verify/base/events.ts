@@ -25,14 +25,17 @@ export const EVENTS = {
   'unknown setting ignored': 'warn',
   'resource is not an audience': 'warn',
   'signing keys not from the provider': 'warn',
+  'introspection not from the provider': 'warn',
   'signing key skipped': 'warn',
   'signing keys could not be fetched': 'warn',
   'replay store lost': 'warn',
   'revocation store lost': 'warn',
+  'introspection lost': 'warn',
   'decision lost': 'warn',
   'signing keys loaded': 'info',
   'replay store ready': 'info',
   'revocation store ready': 'info',
+  'introspection ready': 'info',
   'decision ready': 'info',
   'requests refused': 'info',
   request: 'info',
@@ -64,6 +67,9 @@ export const FETCH_ERROR_REASONS = [
 
 export type FetchErrorReason = (typeof FETCH_ERROR_REASONS)[number];
 
+/** Why an issuer did not say whether a token is active (docs/introspection.md). */
+export type IntrospectionReason = FetchErrorReason | 'client-refused' | 'no-verdict';
+
 /** Why a key of a set or proof cannot be used (docs/keys.md). */
 export type KeyReason =
   | 'not-an-object'
@@ -83,10 +89,10 @@ export type RequestReason = RefusalReason | 'bug' | 'handler';
 
 type Reason =
   | RequestReason
-  | FetchErrorReason
   | KeyReason
   | 'error'
   | 'not-a-boolean'
+  | IntrospectionReason
   | 'SIGTERM'
   | 'SIGINT'
   | 'drained'
@@ -114,7 +120,8 @@ export type LogEvent = keyof typeof EVENTS;
 export type Log = (event: LogEvent, fields: Fields, error?: unknown) => void;
 
 /** Events that are counted; options/metrics has the metric of each. */
-export type CountedEvent = 'refusal' | 'token' | 'revocation check' | 'proof' | 'key fetch' | 'decision';
+export type CountedEvent =
+  'refusal' | 'token' | 'introspection' | 'revocation check' | 'proof' | 'key fetch' | 'decision';
 
 /** Counts one event. `word` comes from a closed list, `issuer` from the options. */
 export type Count = (event: CountedEvent, word: string, issuer?: string) => void;

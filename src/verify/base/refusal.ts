@@ -39,6 +39,7 @@ export const REFUSALS = {
     'id-token': 'the token is an ID token, not an access token',
     'profile-required': 'the token is not an at+jwt token with client_id, iat and jti',
     'claim-required': 'the token is missing a claim that this API requires',
+    'token-inactive': 'the token is not active at its issuer',
     revoked: 'the token has been revoked',
     'bound-token': 'the token is bound (cnf) but was presented as Bearer',
     'not-bound': 'the token is not bound to a key (cnf.jkt) but was presented as DPoP',
@@ -94,6 +95,7 @@ export const REFUSALS = {
   /** Says nothing about the token. */
   temporarily_unavailable: {
     'keys-unavailable': 'The signing keys are temporarily unavailable',
+    'introspection-unavailable': 'The token cannot be checked at the moment',
     'replay-store-full': 'The replay store is full',
     'replay-store-unavailable': 'The replay store is temporarily unavailable',
     'revocation-store-unavailable': 'The revocation store is temporarily unavailable',

@@ -9,17 +9,13 @@ import { ByteBuffer } from '../base/byte-buffer.ts';
 import { codeOf, parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Part } from '../base/part.ts';
 import { VERSION } from '../base/version.ts';
+import { ByteLimit } from './byte-limit.ts';
 import { FetchError } from './jwks.ts';
 
-/** What may be sent for one fetch: heads, interim responses, framing and bodies, and what the proxy says. */
-const MAX_BYTES = 512 * 1024;
-/** What TLS may add: certificates, tickets and the framing of its records. */
-const MAX_TLS_BYTES = 128 * 1024;
-const WATCH_MILLIS = 20;
 /** Stricter: Node needs seconds for a long host outside ASCII. */
 const MAX_ADDRESS_LENGTH = 2_000;
 
-const HEADERS = {
+export const HEADERS = {
   // RFC 9110 §10.1.5: firewalls turn away requests without it.
   'User-Agent': `gatehouse/${VERSION}`,
   // RFC 9110 §12.5.1, RFC 7517 §8.5.2
@@ -39,59 +35,15 @@ export type KeySource = Readonly<{
 /** The token that one fetch shows, and the authorities that it trusts in place of all others. */
 export type Access = Readonly<{ token?: string | undefined; secureContext?: SecureContext | undefined }>;
 
-/** Called for each fetch, whose deadline covers it. Rejects with `FetchError`. */
-export type KeyAccess = () => Promise<Access>;
+/** Called for each fetch, whose deadline covers it. Reject with `FetchError`. */
+export interface KeyAccess {
+  readonly read: () => Promise<Access>;
+  /** For what is no fetch of keys, and must not show their token. */
+  readonly readAuthorities: () => Promise<Access>;
+}
 
 /** Made by `keyAccess`. */
 export type KeyAccessPart = Part<KeyAccess>;
-
-/** Ends the connections of one fetch when more is sent for it than may be. */
-export class ByteLimit {
-  readonly #connections: Socket[] = [];
-  #bytesLeft = MAX_BYTES;
-  #isExceeded = false;
-
-  /** Node emits no event for TLS records without data, such as new keys and tickets. */
-  readonly #timer = setInterval(() => {
-    const received = this.#connections.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
-    if (received + this.#bytesLeft > MAX_BYTES + MAX_TLS_BYTES) this.#exceed();
-  }, WATCH_MILLIS);
-
-  /** Counts what a connection receives, and what comes over it before TLS. */
-  watch(connection: Socket) {
-    this.#connections.push(connection);
-    this.count(connection);
-  }
-
-  /** Counts data, whatever Node's parser makes of it. Unlike `on`, this does not start to read. */
-  count(socket: Socket) {
-    socket.prependListener('data', ({ length }: Buffer) => {
-      this.#bytesLeft -= length;
-      if (this.#bytesLeft < 0) this.#exceed();
-    });
-  }
-
-  #exceed() {
-    this.#isExceeded = true;
-    // Not at once: Node's parser still expects its socket to be there.
-    queueMicrotask(() => this.disconnect());
-  }
-
-  disconnect() {
-    this.#connections.forEach((connection) => connection.destroy());
-  }
-
-  /** Throws `FetchError` if more was sent. */
-  check() {
-    if (this.#isExceeded) throw new FetchError('too-large');
-  }
-
-  /** Throws like `check`. */
-  end() {
-    clearInterval(this.#timer);
-    this.check();
-  }
-}
 
 export type Limits = Access & Readonly<{ signal: AbortSignal; bytes: ByteLimit }>;
 
@@ -109,7 +61,7 @@ export function createKeyFetch(
   /** If there is no discovery document. */
   const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
 
-  const readAccess = Part.contentOf(keyAccess);
+  const readAccess = Part.contentOf(keyAccess)?.read;
 
   /** Node would make one for each connection. */
   let usualContext: SecureContext | undefined;
@@ -126,7 +78,7 @@ export function createKeyFetch(
     if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
 
     const address = document.jwks_uri;
-    if (!isKeyAddress(address)) throw new FetchError('address-refused');
+    if (!isFetchable(address)) throw new FetchError('address-refused');
     return address;
   }
 
@@ -186,7 +138,7 @@ export function withDeadline(fetch: FetchKeySet, timeoutMillis = 5_000) {
   };
 }
 
-function isKeyAddress(address: unknown): address is string {
+export function isFetchable(address: unknown): address is string {
   if (typeof address !== 'string' || address.length > MAX_ADDRESS_LENGTH) return false;
   if (!/^https:/i.test(address) || !URL.canParse(address)) return false;
 
@@ -200,7 +152,7 @@ function requireOrigin({ origin }: URL, wanted: string) {
   if (origin !== new URL(wanted).origin) throw new FetchError('address-refused');
 }
 
-function connectDirectly({ hostname, port }: URL, { signal, bytes }: Limits) {
+export function connectDirectly({ hostname, port }: URL, { signal, bytes }: Limits) {
   return new Promise<Socket>((resolve, reject) => {
     const host = hostname.replace(/^\[|\]$/g, '');
     const socket = connectSocket({ host, port: Number(port || 443), signal });
@@ -238,14 +190,14 @@ function fetchResponse(address: URL, socket: Socket, limits: Limits) {
 const headersWith = (token: string | undefined) =>
   token === undefined ? HEADERS : { ...HEADERS, Authorization: `Bearer ${token}` };
 
-async function readBody(response: AsyncIterable<Buffer>) {
+export async function readBody(response: AsyncIterable<Buffer>) {
   const body = new ByteBuffer();
   for await (const chunk of response) body.add(chunk);
   return body.release();
 }
 
 /** Sorts Node's errors by what an operator can do. */
-function rethrow(error: unknown): never {
+export function rethrow(error: unknown): never {
   if (FetchError.is(error) || codeOf(error) === undefined) throw error;
 
   const code = String(codeOf(error));

@@ -157,7 +157,9 @@ export function createKeySet(
   }
 
   function logChanges({ usable, skipped }: ImportedKeys) {
-    const text = JSON.stringify([usable.map(factsOf), skipped]);
+    const facts = usable.map(factsOf);
+    const known = facts.map(({ kid, algorithm, thumbprint }) => [kid, algorithm, thumbprint]);
+    const text = JSON.stringify([known, skipped]);
     if (text === lastLogged && lastError === undefined) return;
 
     lastLogged = text;

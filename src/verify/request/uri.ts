@@ -12,21 +12,26 @@ export interface UriOptions {
 
 /** The requested URI, without query, not normalized. No `htu` matches `undefined`. */
 export function requestUri(
-  { host, path, rawHeaders, uri }: RequestFacts,
+  { host, path, rawHeaders, socket, uri }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
 ): string | Refused | undefined {
   // RFC 9112 §3.2.1: a URI's path ends at `#`, but the router's path does not.
   if (path.includes('#')) return undefined;
   if (publicUrl !== undefined) return publicUrl + path;
   if (uri !== undefined) return uri();
-  if (!trustProxy) return host && `http://${host}${path}`;
 
-  const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || 'http';
+  const scheme = isOverTls(socket) ? 'https' : 'http';
+  if (!trustProxy) return host && `${scheme}://${host}${path}`;
+
+  const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || scheme;
   const outerHost = lastHop(rawHeaders, 'x-forwarded-host') || host;
   if (outerHost === undefined) return undefined;
 
   return forwardedUri(outerScheme, outerHost, path);
 }
+
+/** Of `node:tls`, as Node's documents say. */
+const isOverTls = (socket: unknown) => Object(socket).encrypted === true;
 
 /** RFC 6455 §3, §4.1: an upgrade begins as a request of http or https, which some proxies call ws or wss. */
 export function forwardedUri(scheme: string, host: string, path: string): string | Refused {

@@ -29,9 +29,18 @@ export function checkClaims(
   options: TokenOptions,
   nowSeconds: number,
 ): Refused | undefined {
-  const claims = payloadOf(signed);
   // RFC 9068 §2.1, §4
   const isAtJwt = mediaType(header.typ) === 'at+jwt';
+  return checkMembers(payloadOf(signed), isAtJwt, options, nowSeconds);
+}
+
+/** The same for claims that no signature covers, since the issuer itself says them (RFC 7662 §2.2). */
+export function checkMembers(
+  claims: JsonObject,
+  isAtJwt: boolean,
+  options: TokenOptions,
+  nowSeconds: number,
+): Refused | undefined {
   return (
     checkParties(claims, options) ??
     checkTimes(claims, options, nowSeconds) ??

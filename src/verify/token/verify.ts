@@ -5,13 +5,13 @@
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import type { Count } from '../base/events.ts';
+import type { Count, IntrospectionReason } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused, type Found } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { ALGORITHM_NAMES, factsOf, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
-import { checkClaims, checkTimes, type TokenOptions } from './claims.ts';
+import { checkClaims, checkMembers, checkTimes, type TokenOptions } from './claims.ts';
 import { mediaType, parseCompact } from '../jws/compact.ts';
 import { payloadOf, verifySignature } from '../jws/signature.ts';
 
@@ -27,6 +27,21 @@ export interface Issuer extends TokenOptions {
   readonly findTenant?: FindIssuer | undefined;
   /** Fetches the keys of each of its tenants. */
   readonly refreshTenants?: (() => Promise<void>) | undefined;
+  readonly introspect?: Introspect | undefined;
+}
+
+/** Asks an issuer about its tokens (RFC 7662), around the other checks. */
+export interface Introspect {
+  /** Whether about its JWTs too, which it then counts. */
+  readonly isAboutJwts: boolean;
+  readonly protect: (verifyToken: TokenVerifier, issuer: Issuer) => TokenVerifier;
+  /** Asks about a random token. Resolves with the endpoint, and with why it cannot be used. */
+  readonly probe: () => Promise<Probed>;
+}
+
+export interface Probed {
+  readonly endpoint: string | undefined;
+  readonly problem?: Readonly<{ reason: IntrospectionReason | 'active'; code: string }> | undefined;
 }
 
 /** The issuer that an unverified `iss` names. */
@@ -34,9 +49,7 @@ export type FindIssuer = (iss: unknown) => Issuer | undefined;
 
 interface Verified {
   readonly claims: JsonObject;
-  readonly kid: string | undefined;
   readonly issuer: Issuer;
-  readonly key: VerificationKey;
   readonly found: Found;
 }
 
@@ -48,13 +61,18 @@ const { seal, unseal } = sealing<Verified, 'VerifiedToken'>();
 /** Throws a `TypeError` for anything but a `VerifiedToken`. */
 export const verifiedOf = unseal;
 
-/** Returns a promise only to wait for keys. Once the key is found, refusals name `kid` and issuer. */
+/**
+ * Returns a promise only to wait for keys, or for what the issuer says. Once the key is found, refusals name
+ * `kid` and issuer.
+ */
 export type TokenVerifier = (token: string) => MaybePromise<VerifiedToken | Refused>;
 
 /** With the digest of its text. */
 interface CachedToken {
   readonly digest: string;
   readonly verified: VerifiedToken;
+  readonly kid: string | undefined;
+  readonly key: VerificationKey;
 }
 
 /** 132 bits: a token is looked up by the end of its signature. */
@@ -73,6 +91,10 @@ export function createTokenVerifier(
 ): TokenVerifier {
   const cache = new Cache<CachedToken>(cacheEntries);
   const headers = new Map<string, JsonObject>();
+
+  function countToken(result: string, { introspect }: Issuer) {
+    if (!introspect?.isAboutJwts) count?.('token', result);
+  }
 
   function verifyUncached(token: string): MaybePromise<VerifiedToken | Refused> {
     const jws = parseCompact(token, headers);
@@ -94,11 +116,10 @@ export function createTokenVerifier(
       const refused = checkClaims(signed, jws.header, issuer, clock.now() / 1000);
       if (refused !== undefined) return refused.with(found);
 
-      count?.('token', 'verified');
+      countToken('verified', issuer);
       keepHeader(headers, token, jws.header);
-      const claims = deepFreeze(payloadOf(signed));
-      const verified = seal({ claims, kid, issuer, key, found });
-      cache.offer(keyOf(token), () => ({ digest: digestOf(token), verified }));
+      const verified = seal({ claims: deepFreeze(payloadOf(signed)), issuer, found });
+      cache.offer(keyOf(token), () => ({ digest: digestOf(token), verified, kid, key }));
       return verified;
     });
   }
@@ -108,8 +129,8 @@ export function createTokenVerifier(
     // For speed: most tokens that were not seen before need no digest.
     if (cached === undefined || cached.digest !== digestOf(token)) return verifyUncached(token);
 
-    const { verified } = cached;
-    const { claims, kid, issuer, key } = unseal(verified);
+    const { verified, kid, key } = cached;
+    const { claims, issuer } = unseal(verified);
     const { algorithm, thumbprint } = factsOf(key);
     return andThen(issuer.keys.find(kid, algorithm), (current) => {
       if (current instanceof Refused) return current;
@@ -117,7 +138,7 @@ export function createTokenVerifier(
       // Tokens expire, and keys change.
       const isSameKey = factsOf(current).thumbprint === thumbprint;
       if (isSameKey && checkTimes(claims, issuer, clock.now() / 1000) === undefined) {
-        count?.('token', 'remembered');
+        countToken('remembered', issuer);
         return verified;
       }
 
@@ -125,7 +146,25 @@ export function createTokenVerifier(
     });
   }
 
-  return verifyToken;
+  return issuers.reduce(protectBy, verifyToken);
+}
+
+const protectBy = (verifyToken: TokenVerifier, issuer: Issuer): TokenVerifier =>
+  issuer.introspect?.protect(verifyToken, issuer) ?? verifyToken;
+
+/**
+ * Seals what an issuer says of a token that is no JWT, and that is active (RFC 7662 §2.2). `members` are
+ * `claims` in the words of a JWT.
+ */
+export function sealResponse(
+  claims: JsonObject,
+  members: JsonObject,
+  issuer: Issuer,
+  nowSeconds: number,
+): VerifiedToken | Refused {
+  const found = { issuerName: issuer.name };
+  const refused = checkMembers(members, false, issuer, nowSeconds);
+  return refused?.with(found) ?? seal({ claims: deepFreeze(claims), issuer, found });
 }
 
 /**

@@ -1,10 +1,11 @@
-/* The protected MCP server of docs/for-mcp-and-agents.md, with exactly its lines, as its own process. */
+/* The MCP servers of docs/for-mcp-and-agents.md, in a service and behind a gate, as they stand in
+   test/package/mounts, each as its own process. */
 import { spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { samplesUnder } from '../../docs/pages.ts';
+import { read, samplesUnder } from '../../docs/pages.ts';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/watch.ts';
 
@@ -19,7 +20,9 @@ export const SDK_1 = '@modelcontextprotocol/sdk 1.x';
 export const ON_BUN = '@modelcontextprotocol/server 2.x on Bun';
 const ON_DENO = '@modelcontextprotocol/server 2.x on Deno';
 
-export const SERVER_KINDS = ['@modelcontextprotocol/server 2.x', SDK_1, ON_BUN, ON_DENO] as const;
+export const MOUNTED = '@modelcontextprotocol/server 2.x in a service';
+
+export const SERVER_KINDS = ['@modelcontextprotocol/server 2.x', SDK_1, ON_BUN, ON_DENO, MOUNTED] as const;
 
 const binary = (name: string) => fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
 
@@ -42,14 +45,16 @@ interface ProgramOptions {
   readonly kind?: ServerKind;
   /** What the log says of each issuer before the server is used. Default: that its keys are loaded. */
   readonly logs?: string;
-  /** Changes lines of the page, to show what they are for. */
+  /** Changes lines of the program, to show what they are for. */
   readonly edit?: (lines: string) => string;
+  /** For the server in a service. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** Replaces the first text of each pair by the second. Throws if the first is absent. */
 export function replaceAll(text: string, pairs: readonly (readonly [string, string])[]): string {
   return pairs.reduce((changed, [from, to]) => {
-    if (!changed.includes(from)) throw new Error(`the page has no ${from}`);
+    if (!changed.includes(from)) throw new Error(`the program has no ${from}`);
     return changed.replaceAll(from, to);
   }, text);
 }
@@ -58,7 +63,7 @@ export function replaceAll(text: string, pairs: readonly (readonly [string, stri
 export const partOf = (text: string, pattern: RegExp): string =>
   pattern.exec(text)?.[0] ?? replaceAll('', [[`${pattern}`, '']]);
 
-/** The lines of the page, changed for SDK 1.x as the page says. */
+/** The lines of the program, changed for SDK 1.x as the page says. */
 function withSdk1(lines: string): string {
   const [imports = ''] = samplesUnder(PAGE, 'With the SDK 1.x', 'js');
   const newest = partOf(lines, /\/\/ Clients of revision 2026[^]*?\n\n/);
@@ -72,7 +77,7 @@ function withSdk1(lines: string): string {
   ]);
 }
 
-/** The lines of the page with others at their end. */
+/** The lines of the program with others at their end. */
 const servedBy = (lines: string, end: string): string =>
   replaceAll(lines, [
     ["import { serve } from '@hono/node-server';\n", ''],
@@ -80,16 +85,39 @@ const servedBy = (lines: string, end: string): string =>
   ]);
 
 function linesOf(kind: ServerKind | undefined): string {
-  const [page = ''] = samplesUnder(PAGE, 'A protected MCP server', 'js');
+  if (kind === MOUNTED) return read('test/package/mounts/mcp.mjs');
+
+  const page = read('test/package/mounts/mcp-gate.mjs');
   const [onBun = '', onDeno = ''] = samplesUnder(PAGE, 'On Bun and Deno', 'js');
   if (kind === ON_BUN) return servedBy(page, onBun);
   if (kind === ON_DENO) return servedBy(page, onDeno);
   return kind === SDK_1 ? withSdk1(page) : page;
 }
 
-/** The lines of the page, for this provider and this port. */
+const BROWSER = 'Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, MCP-Protocol-Version, Mcp-Session-Id';
+
+/** As the page says, for this provider and this port. */
+const settingsOf = ({ domain, issuer, settings }: ProgramOptions, port: number) => ({
+  IDP_DOMAIN: domain,
+  IDP_ISSUER: issuer,
+  IDP_AUDIENCE: `http://127.0.0.1:${port}/mcp`,
+  RESOURCE_URL: `http://127.0.0.1:${port}/mcp`,
+  HOST: '127.0.0.1',
+  PORT: String(port),
+  CORS_ALLOWED_ORIGINS: 'https://app.example.com',
+  CORS_ALLOWED_METHODS: 'GET, POST, DELETE',
+  CORS_ALLOWED_HEADERS: BROWSER,
+  CORS_EXPOSED_HEADERS: 'Mcp-Session-Id',
+  ...(settings?.ISSUERS && { ISSUER_OTHER_AUDIENCE: `http://127.0.0.1:${port}/mcp` }),
+  ...settings,
+});
+
+/** The lines of the program, for this provider and this port. */
 function programOf({ domain, issuer, kind, edit = (lines) => lines }: ProgramOptions, port: number): string {
-  return replaceAll(edit(linesOf(kind)), [
+  const lines = edit(linesOf(kind));
+  if (kind === MOUNTED) return replaceAll(lines, [["'gatehouse-http'", `'${built('gatehouse')}'`]]);
+
+  return replaceAll(lines, [
     ...['gate', 'log', 'resource-metadata'].map(
       (name) => [`'gatehouse-http/${name}'`, `'${built(name)}'`] as const,
     ),
@@ -116,7 +144,8 @@ export async function startMcpProgram(options: ProgramOptions): Promise<McpProgr
   const text = programOf(options, port);
   writeFileSync(file, text);
   const [command = '', ...words] = COMMANDS[options.kind ?? SDK_1] ?? [process.execPath];
-  const env = { ...process.env, DENO_CERT: process.env.NODE_EXTRA_CA_CERTS };
+  const settings = options.kind === MOUNTED ? settingsOf(options, port) : {};
+  const env = { ...process.env, DENO_CERT: process.env.NODE_EXTRA_CA_CERTS, ...settings };
   const child = spawn(command, [...words, file], { stdio: ['ignore', 'pipe', 'pipe'], env });
   const written: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
@@ -130,7 +159,7 @@ export async function startMcpProgram(options: ProgramOptions): Promise<McpProgr
     rmSync(file, { force: true });
   };
 
-  const issuers = text.includes('issuers: {') ? 2 : 1;
+  const issuers = text.includes('issuers: {') || 'ISSUERS' in settings ? 2 : 1;
   const { logs = '"signing keys loaded"' } = options;
   const lines = () => log().split(logs).length - 1;
   try {

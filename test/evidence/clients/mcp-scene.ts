@@ -1,7 +1,7 @@
 /* The MCP server of the documents, between a fake provider that gives tokens for any subject and any time, and another issuer
    that the server trusts too. */
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import { replaceAll, startMcpProgram, type McpProgram, type ServerKind } from './mcp-program.ts';
+import { MOUNTED, replaceAll, startMcpProgram, type McpProgram, type ServerKind } from './mcp-program.ts';
 import { ask, INITIALIZE, type Answer, type Question } from './mcp-wire.ts';
 
 /** Something that holds, or does not. */
@@ -28,7 +28,7 @@ export const BOTH = 'read:messages write:messages';
 export const PAGE_ORIGIN = 'https://app.example.com';
 export const FOREIGN = 'https://evil.example';
 
-/** The number of sessions for all callers together; the page has a thousand. */
+/** The number of sessions for all callers together; the program has a thousand. */
 export const SESSIONS = 10;
 
 export const statusesOf = (answers: readonly Answer[]) => answers.map(({ status }) => status);
@@ -56,7 +56,7 @@ const timers = () => 'timers: ' + process.getActiveResourcesInfo().filter((name)
 const fieldsOf = ({ http, requestInfo }) => [...(http?.req?.headers ?? Object.entries(requestInfo.headers))];
 `;
 
-/** The lines of the page with these tools, which also receive everything else that the SDK passes on. */
+/** The lines of the program with these tools, which also receive everything else that the SDK passes on. */
 function withOddTools(lines: string): string {
   const [parameter = '', name = ''] = /async \(input, \{ (\w+) \}\)/.exec(lines) ?? [];
   return replaceAll(lines, [
@@ -70,7 +70,9 @@ function withOddTools(lines: string): string {
 const withIssuer = ({ domain }: Provider) =>
   `issuers: { other: { domain: '${domain}', audience: RESOURCE } },`;
 
-/** Runs `work` in a new scene, and ends the scene afterwards. `edit` changes lines of the page. */
+const settingsFor = ({ domain }: Provider) => ({ ISSUERS: 'other', ISSUER_OTHER_DOMAIN: domain });
+
+/** Runs `work` in a new scene, and ends the scene afterwards. `edit` changes lines of the program. */
 export async function inScene<Result>(
   kind: ServerKind,
   work: (scene: Scene) => Promise<Result>,
@@ -81,11 +83,14 @@ export async function inScene<Result>(
 
   const edits = (lines: string) =>
     replaceAll(edit(withOddTools(lines)), [
-      ['  log: jsonLog(),\n', `  log: jsonLog(),\n  ${withIssuer(other)}\n`],
+      ...(kind === MOUNTED
+        ? []
+        : [['  log: jsonLog(),\n', `  log: jsonLog(),\n  ${withIssuer(other)}\n`] as const]),
       ['sessions: 1_000,', `sessions: ${SESSIONS},`],
     ]);
 
-  const program = await startMcpProgram({ domain, issuer, kind, edit: edits });
+  const settings = settingsFor(other);
+  const program = await startMcpProgram({ domain, issuer, kind, edit: edits, settings });
   const { port, url } = program;
 
   const tokenOf = (from: Provider, claims?: Record<string, unknown>) =>

@@ -1,9 +1,10 @@
-/* Tests the protected MCP server of docs/for-mcp-and-agents.md, with its exact lines and the server of either
-   SDK: by clients of both SDKs that know only its URL, and by raw requests. */
+/* Tests the protected MCP servers of docs/for-mcp-and-agents.md, as they stand in test/package/mounts, with the
+   server of either SDK: by clients of both SDKs that know only the URL, and by raw requests. */
 import { samplesUnder } from '../../docs/pages.ts';
 import { MCP_CLIENTS, PROVING_CLIENT, refreshing, walkMcp, type McpClient } from './mcp-clients.ts';
 import { challenges, messages, origins, spellings, unchecked } from './mcp-messages.ts';
 import {
+  MOUNTED,
   ON_BUN,
   PAGE,
   partOf,
@@ -63,15 +64,20 @@ const withDpop = (lines: string) =>
 async function reportServer(report: Report, provider: RealProvider, kind: ServerKind): Promise<void> {
   const told: Report = (name, found, expected) => report(`MCP server, ${kind}: ${name}`, found, expected);
   await walkAll(told, provider, kind, MCP_CLIENTS);
-  await walkAll(told, provider, kind, [PROVING_CLIENT], withDpop);
-  const parts = [challenges, messages, origins, spellings, sessions, bounds, secrets, streams];
-  if (kind !== ON_BUN) parts.push(nextStream, timers);
+  if (kind !== MOUNTED) await walkAll(told, provider, kind, [PROVING_CLIENT], withDpop);
+  const parts = [challenges, messages, spellings, sessions, bounds, secrets, streams];
+  if (kind !== ON_BUN) parts.push(nextStream);
+  // The timers of a service do not count: they keep no process alive.
+  if (kind !== ON_BUN && kind !== MOUNTED) parts.push(timers);
+  // A service asks for the token first, and answers preflights itself.
+  if (kind !== MOUNTED) parts.push(origins);
   const facts = await inScene(kind, async (scene) => {
     const found: Fact[] = [];
     for (const part of parts) found.push(...(await part(scene)));
     return found;
   });
-  facts.push(...(await unchecked(kind)), ...(await tolerated(kind)));
+  facts.push(...(await unchecked(kind)));
+  if (kind !== MOUNTED) facts.push(...(await tolerated(kind)));
   for (const { name, found, expected } of facts) told(name, found, expected);
 }
 
@@ -175,9 +181,14 @@ const STATUSES = [401, 200, 200, 200, 200];
 /** What a page of a listed origin, and one of another, get in a browser. */
 export async function reportMcpPage(report: Report, provider: RealProvider, page: Page): Promise<void> {
   const edit = (lines: string) => replaceAll(lines, [['https://app.example.com', page.origin]]);
+  const listed = { hasChallenge: true, hasSession: true, statuses: STATUSES };
+  const settings = { CORS_ALLOWED_ORIGINS: page.origin };
+  const unlisted = { failure: 'TypeError: Failed to fetch' };
   for (const [name, options, expected] of [
-    ['a listed origin', { edit }, { hasChallenge: true, hasSession: true, statuses: STATUSES }],
-    ['another origin', {}, { failure: 'TypeError: Failed to fetch' }],
+    ['a listed origin', { edit }, listed],
+    ['another origin', {}, unlisted],
+    ['a listed origin, in a service', { kind: MOUNTED, edit, settings }, listed],
+    ['another origin, in a service', { kind: MOUNTED }, unlisted],
   ] as const) {
     const program = await startMcpProgram({ ...provider, ...options });
     try {

@@ -1,10 +1,11 @@
 /* Writes the OpenAPI document of an API with schemas of zod, valibot and ArkType, and holds it against the
-   published schema, each of its JSON Schemas against their dialect, and the whole against Redocly's rules.
+   published schema, each of its JSON Schemas against their dialect, and the whole against Redocly's rules. Swagger
+   UI shows it in Chromium.
 
-   Shows: `openApi()` documents that are valid OpenAPI 3.1, pass a linter's recommended rules, and describe real
-   zod, valibot and ArkType schemas.
-   Takes: 10 s.
-   Needs: packages. */
+   Shows: `openApi()` documents that are valid OpenAPI 3.1, pass a linter's recommended rules, describe real zod,
+   valibot and ArkType schemas, and are shown whole by Swagger UI.
+   Takes: 15 s.
+   Needs: packages, and Chromium for Swagger UI. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,6 +23,8 @@ import { anyScope, authenticated, bytes, created, del, get, json, mount } from '
 import { needs, noContent, open, optional, patch, post, put, query } from '../../../src/gatehouse.ts';
 import { recentLogin, scope, under } from '../../../src/gatehouse.ts';
 import { openApi } from '../../../src/openapi.ts';
+import { browserCommand } from '../clients/browser.ts';
+import { openInViewer } from './viewer.ts';
 import type { OpenApiDocument } from '../../../src/openapi.ts';
 
 const ZodOrder = z.object({ item: z.string().min(1), count: z.int().default(1) });
@@ -63,6 +66,8 @@ const table = {
   rules: [under('/api/trees', needs(scope('gardener')))],
 };
 
+const ISSUER = 'https://idp.shop.test/';
+
 const document = openApi(
   table,
   {
@@ -71,7 +76,7 @@ const document = openApi(
     description: 'Orders of a shop.',
     license: { name: 'MIT', identifier: 'MIT' },
     servers: [{ url: 'https://api.shop.test' }],
-    issuer: 'https://idp.shop.test/',
+    issuer: ISSUER,
   },
   { 'GET /api/orders/{id}': { summary: 'One order', tags: ['orders'], response: ZodOrder } },
 );
@@ -175,3 +180,17 @@ try {
 }
 
 console.log("no error and no warning by Redocly's recommended rules");
+
+const command = browserCommand();
+
+if (command === undefined) {
+  console.log('Swagger UI: skipped, since there is no chromium (apt-get install chromium)');
+} else {
+  const { operations, errors } = await openInViewer(document, ISSUER, command);
+
+  const all = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  assert.deepEqual([operations.toSorted(), errors], [all.sort(), []]);
+  console.log(`Swagger UI shows each of the ${operations.length} operations, and its console is empty`);
+}

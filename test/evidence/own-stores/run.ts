@@ -5,18 +5,14 @@
    Takes: 10 s.
    Needs: packages, redis-server, postgresql. */
 import assert from 'node:assert/strict';
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createGate, needs, scope } from '../../../src/gate.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import type { IsNewProof } from '../../../src/verify/dpop/replay.ts';
 import { samplesUnder } from '../../docs/pages.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
-import { freePort } from '../../support/free-port.ts';
+import { startPostgres } from '../../support/postgres.ts';
 import { startRedis } from '../../support/redis.ts';
 import { until } from '../../support/watch.ts';
 
@@ -26,49 +22,6 @@ const USES = 50;
 interface Store {
   readonly url: string;
   readonly stop: () => Promise<unknown>;
-}
-
-/** PostgreSQL refuses to run as the administrator. */
-function unprivileged() {
-  if (process.getuid?.() !== 0) return {};
-
-  const [, , uid, gid] = spawnSync('getent', ['passwd', 'postgres'], { encoding: 'utf8' }).stdout.split(':');
-  return { uid: Number(uid), gid: Number(gid) };
-}
-
-function programsOfPostgres() {
-  const [version = ''] = readdirSync('/usr/lib/postgresql').toSorted().toReversed();
-  return `/usr/lib/postgresql/${version}/bin`;
-}
-
-async function startPostgres(): Promise<Store> {
-  const user = unprivileged();
-  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-postgres-'));
-  if (user.uid !== undefined) chownSync(directory, user.uid, user.gid);
-  const programs = programsOfPostgres();
-  const data = join(directory, 'data');
-  const made = spawnSync(`${programs}/initdb`, ['-D', data, '-U', 'gatehouse', '-A', 'trust'], {
-    ...user,
-    cwd: directory,
-    encoding: 'utf8',
-  });
-  assert.equal(made.status, 0, made.stderr);
-
-  const port = await freePort();
-  const words = ['-D', data, '-p', String(port), '-h', '127.0.0.1', '-k', directory];
-  const child = spawn(`${programs}/postgres`, words, { ...user, cwd: directory, stdio: 'ignore' });
-  const url = `postgres://gatehouse@127.0.0.1:${port}/postgres`;
-  const table = 'CREATE TABLE proofs (key text PRIMARY KEY, expires timestamptz NOT NULL)';
-  const isThere = () => spawnSync('psql', [url, '-c', table]).status === 0;
-  await until('PostgreSQL is there', isThere, PATIENCE_SECONDS);
-
-  const stop = async () => {
-    child.kill('SIGINT');
-    await once(child, 'exit');
-    rmSync(directory, { recursive: true, force: true });
-  };
-
-  return { url, stop };
 }
 
 async function startOwnRedis(): Promise<Store> {
@@ -117,5 +70,6 @@ const [ofRedis = '', ofPostgres = ''] = samplesUnder('docs/dpop.md', 'Your own s
 const redis = await startOwnRedis();
 await tryOut('ioredis', await functionOf(ofRedis, /'redis:[^']+'/, redis.url), redis.stop);
 const postgres = await startPostgres();
+postgres.ask('CREATE TABLE proofs (key text PRIMARY KEY, expires timestamptz NOT NULL)');
 await tryOut('PostgreSQL', await functionOf(ofPostgres, /'postgres:[^']+'/, postgres.url), postgres.stop);
 process.exit(0);

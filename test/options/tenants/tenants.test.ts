@@ -389,3 +389,67 @@ test('knows the tenants for revocations, given as a template or as a part [§24]
     },
   );
 });
+
+const LIST =
+  'must be a list of 1 to 1,000 tenants, each 1 to 64 letters, digits and ._- that begin with a letter or ' +
+  'digit; or * alone, for every tenant of the provider';
+
+for (const [given, message] of [
+  [
+    { list: ['a'] },
+    'issuer: is missing; write the issuers (iss) of the tenants, with {tenant} as one segment',
+  ],
+  [
+    { issuer: TEMPLATE },
+    "list: is missing; list the tenants, or write ['*'] for every tenant of the provider",
+  ],
+  [{ issuer: 7, list: ['a'] }, 'issuer: must be text'],
+  [
+    { issuer: issuerFor('a'), list: ['a'] },
+    'issuer: must have {tenant} as one whole segment of its path; for a single issuer, use the option issuer',
+  ],
+  [
+    { issuer: 'https://login.test/{tenantid}', list: ['a'] },
+    'issuer: may have braces only as {tenant}, once, as a whole segment of the path of an issuer with tenants',
+  ],
+  [{ issuer: TEMPLATE, list: 'a' }, `list: ${LIST}`],
+  [{ issuer: TEMPLATE, list: [] }, `list: ${LIST}`],
+  [{ issuer: TEMPLATE, list: ['a', '*'] }, `list: ${LIST}`],
+] as const) {
+  test(`says what is wrong with ${JSON.stringify(given)} in code: ${message} [§23]`, () => {
+    assert.throws(() => tenants(given as never), { name: 'TypeError', message: `tenants: ${message}` });
+  });
+}
+
+for (const [options, message] of [
+  [{ issuer: issuerFor('a') }, 'issuer: stands in tenants({ issuer }) already; remove it here'],
+  [
+    { jwksUri: undefined },
+    'jwksUri: is required by tenants, whose keys nothing discovers; set the URL of their key set',
+  ],
+  [
+    { tenants: part({ list: ['*'] }), jwksUri: OWN },
+    'jwksUri: must not have {tenant} beside *: strangers would cause fetches; list the tenants, or name one key set',
+  ],
+  [
+    { jwksUri: 'https://login.test/{x}' },
+    'jwksUri: may have braces only as {tenant}, once, as a whole segment of the path of an issuer with tenants',
+  ],
+  [
+    { metadata: resourceMetadata({ url: 'https://api.test' }) },
+    'tenants: authorizationServer: is required by resource metadata; set the URL of the authorization server of your clients',
+  ],
+  [
+    { issuers: other({ issuer: issuerFor('b') }) },
+    'issuers.other: issuer: is also the issuer (iss) of another; give each its own',
+  ],
+  [
+    { issuers: other({ issuer: 'https://x.test/', jwksUri: OWN }) },
+    'issuers.other: jwksUri: must have no brace without the option tenants; write it as the provider shows it',
+  ],
+] as const) {
+  test(`says what does not fit in code: ${message} [§23]`, () => {
+    const given = { ...GIVEN, jwksUri: SHARED, tenants: part(), ...options };
+    assert.throws(() => readGateOptions(given as never), { name: 'TypeError', message });
+  });
+}

@@ -23,6 +23,7 @@ function save(id, item) {
   return orders.get(id);
 }
 
+// Decision: what a stream holds is released at its end.
 async function* eventsUntil(signal) {
   for await (const [id] of on(changes, 'change', { signal })) yield new TextEncoder().encode(`data: ${id}\n\n`);
 }
@@ -38,6 +39,7 @@ export const routes = [
   post('/orders', mayWrite, json(Item), ({ body }) => created('/orders/2', save('2', body.item))),
   patch('/orders/{id}', mayWrite, json(Item), ({ parameters: { id }, body }) => found(orders.get(id)) && save(id, body.item)),
   del('/orders/{id}', mayWrite, ({ parameters: { id } }) => (orders.delete(id) ? noContent() : found())),
+  // Decision: the limit of a file.
   post('/orders/{id}/file', mayWrite, bytes({ limitBytes: 1_048_576 }), ({ parameters: { id }, body }) => void files.set(id, body)),
   get('/orders/{id}/file', mayRead, ({ parameters: { id } }) => as('application/octet-stream', found(files.get(id)))),
 ];

@@ -1,6 +1,7 @@
 /* A further access, checked by a handler for the caller of its request (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
 import { claimCheck, scope } from '../../../src/gate/rules/guards.ts';
 import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
@@ -137,6 +138,14 @@ describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
       Object.keys(seen as object).filter((name) => /^(?:status|headers|body)$/.test(name)),
       ['status', 'headers', 'body'],
     );
+  });
+
+  test('returns a refusal that holds no token [§11]', async () => {
+    const token = tokenWith();
+    await service.ask('/response', { token });
+    const shown = inspect(seen, { depth: null, showHidden: true, getters: true });
+    assert.match(shown, /scope-missing/);
+    assert.ok(!shown.includes(token.slice(-40)));
   });
 
   test('is a bug for a refusal inside a body, for open, and for what is no access', async () => {

@@ -101,7 +101,9 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
   keyAccess: [[{ caFile: 'x' }, 'must be a part that keyAccess({ tokenFile, caFile }) makes']],
   tenants: [[{ list: ['a'] }, 'must be a part that tenants({ issuer, list }) makes']],
+  introspection: [[{ tokens: ['jwt'] }, 'must be a part that introspection({ tokens, clientId }) makes']],
   fetchKeys: [[{}, 'must be a function']],
+  introspect: [[{}, 'must be a function']],
   errorDetail: [[1, 'must be true or false']],
   errorDocsUrl: [
     'http://a.test',

@@ -7,6 +7,7 @@ import { Part } from '../../../src/verify/base/part.ts';
 import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
 import { keyAccess } from '../../../src/key-access.ts';
+import { introspection } from '../../../src/introspection.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { CLUSTER_AUTHORITY } from '../../options/key-access-fixture.ts';
 import { createMetrics } from '../../../src/metrics.ts';
@@ -29,6 +30,8 @@ const PARTS = {
   revocations: () => createRevocations({ store: 'redis://user:secret-word@127.0.0.1:1' }),
   keyAccess: () => keyAccess({ caFile: CLUSTER_AUTHORITY }),
   tenants: () => tenants({ issuer: 'https://secret-word.test/{tenant}/', list: ['a'] }),
+  introspection: () =>
+    introspection({ tokens: ['jwt'], clientId: 'secret-word', clientSecret: 'secret-word' }),
   metadata: () => resourceMetadata({ url: 'https://api.test/secret-word' }),
   cors: () => cors({ origins: ['https://secret-word.test'] }),
   metrics: () => createMetrics({ port: 4_444, host: 'secret-word' }),
@@ -68,6 +71,7 @@ for (const name of [
   'clientCertificates',
   'keyAccess',
   'tenants',
+  'introspection',
   'metadata',
   'cors',
   'metrics',

@@ -299,3 +299,8 @@ test('logs nothing of a key but its kid', async () => {
   const fixture = await holding(jwk('a'), jwk('b', { d: 'c2VjcmV0' }));
   assert.doesNotMatch(JSON.stringify(fixture.logs), /c2VjcmV0|VVVVVV/);
 });
+
+test('keeps a key whatever its issuer is, even what JSON.stringify refuses, as it does 5,000 levels [§23]', async () => {
+  const fixture = await holding(jwk('a', { issuer: 1n }));
+  assert.equal(fixture.outcome('a'), 'found');
+});

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { Socket } from 'node:net';
 import { test } from 'node:test';
+import { TLSSocket } from 'node:tls';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { readHost } from '../../../src/verify/request/facts.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
@@ -406,3 +408,18 @@ test('uses the last of several forwarded fields, each with one hop, under TRUST_
   const options = { publicUrl: undefined, trustProxy: true };
   assert.equal(uriOf(['Host', 'inner.test', ...fields], '/a', options), 'https://outer.test/a');
 });
+
+const OVER_TLS: [forwarded: string[], trustProxy: boolean, uri: string][] = [
+  [[], false, 'https://api.test/x'],
+  [[], true, 'https://api.test/x'],
+  [['X-Forwarded-Proto', 'http'], true, 'http://api.test/x'],
+  [['X-Forwarded-Proto', 'http'], false, 'https://api.test/x'],
+];
+
+for (const [rawHeaders, trustProxy, uri] of OVER_TLS) {
+  test(`takes ${uri} for a request over a TLS socket, with ${rawHeaders.join(' ') || 'no field'}, trustProxy ${trustProxy} [RFC 9449 §4.3(9)]`, () => {
+    const socket = new TLSSocket(new Socket());
+    const facts = { method: 'GET', host: 'api.test', path: '/x', rawHeaders, socket };
+    assert.equal(requestUri(facts, { publicUrl: undefined, trustProxy }), uri);
+  });
+}

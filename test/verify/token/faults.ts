@@ -6,8 +6,8 @@ import type { TokenOptions } from '../../../src/verify/token/claims.ts';
 import { rawJws } from '../../idp/tokens.ts';
 import { CLAIMS, foreignKey, HEADER, NOW, signingKey, type Members } from './issuer.ts';
 
-/** What parts find has tests of its own (options/redis/, options/tenants/). */
-type OfParts = 'revoked' | 'key-issuer-mismatch' | 'tenant-mismatch';
+/** What parts find has tests of its own (options/redis/, options/tenants/, options/introspection/). */
+type OfParts = 'revoked' | 'key-issuer-mismatch' | 'tenant-mismatch' | 'token-inactive';
 
 export type TokenReason = Exclude<keyof typeof REFUSALS.invalid_token, OfParts>;
 

@@ -1,0 +1,222 @@
+// Puts one question to the introspection endpoint of an issuer (RFC 7662 §2.1). Trusts the authorities that
+// the issuer's keys are fetched with. Promises: one deadline, bounded bytes, no redirects, no way around a
+// proxy, and no token for an address without TLS. Does not say what a response means.
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { Agent, request, type RequestOptions } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { parseJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
+import { Part } from '../../verify/base/part.ts';
+import { ByteLimit } from '../../verify/keys/byte-limit.ts';
+import {
+  connectDirectly,
+  createKeyFetch,
+  HEADERS,
+  isFetchable,
+  readBody,
+  rethrow,
+  withDeadline,
+  type Connect,
+  type Limits,
+} from '../../verify/keys/fetch.ts';
+import { FetchError } from '../../verify/keys/jwks.ts';
+import type { IssuerValues } from '../../verify/options.ts';
+import type { Authenticate } from './client.ts';
+
+const MAX_BYTES = 64 * 1024;
+
+/** RFC 7662 §2.1, §2.2 */
+const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'application/json' };
+
+/** How long a connection without a question is kept. */
+const IDLE_MILLIS = 30_000;
+
+/** Of whom a question can be put. */
+export interface Asker {
+  /** Rejects with `FetchError`; any other error is a bug. */
+  readonly ask: (token: string, signal: AbortSignal) => Promise<JsonObject>;
+  /** After a question that failed. */
+  readonly forget: () => void;
+  /** The address, once it is known. */
+  readonly address: () => string | undefined;
+}
+
+/** `limits` covers one question, and the connection that may be opened for it. */
+interface Asking extends RequestOptions {
+  readonly address: URL;
+  readonly limits: Limits;
+}
+
+export function createEndpoint(
+  issuer: IssuerValues,
+  uri: string | undefined,
+  authenticate: Authenticate,
+  connect: Connect = connectDirectly,
+): Asker {
+  const discover = createDiscovery(issuer, connect);
+  const connections = new Connections(issuer, connect);
+  let discovered: Promise<string> | undefined;
+  let address = uri;
+
+  async function findAddress() {
+    discovered ??= discover();
+    address = await discovered;
+    return address;
+  }
+
+  return {
+    async ask(token, signal) {
+      const url = new URL(uri ?? (await findAddress()));
+      const { headers, form } = authenticate();
+      // RFC 7662 §2.1
+      const body = new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString();
+      return connections.ask(url, headers, body, signal);
+    },
+
+    forget() {
+      discovered = undefined;
+    },
+
+    address: () => address,
+  };
+}
+
+/** Finds the endpoint (RFC 8414 §2), which a provider may move. Never shows the token of key fetches. */
+function createDiscovery({ domain, issuer, keyAccess }: IssuerValues, connect: Connect) {
+  const access = Part.contentOf(keyAccess);
+  const withoutToken = access && { ...access, read: access.readAuthorities };
+  const fetchKeys = createKeyFetch(
+    {
+      domain,
+      issuer,
+      jwksUri: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+      keyAccess: withoutToken && Part.make('keyAccess', withoutToken),
+    },
+    connect,
+  );
+  const fetchDocument = withDeadline(fetchKeys);
+
+  return async function discover() {
+    const document = await fetchDocument();
+    // OpenID Connect Discovery §4.3
+    if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
+
+    const { introspection_endpoint: found } = document;
+    if (!isFetchable(found)) throw new FetchError('address-refused');
+    return found;
+  };
+}
+
+/** Keeps connections for further questions. TLS sessions are not kept: authorities may change. */
+class Connections extends Agent {
+  readonly #connect: Connect;
+  readonly #readAuthorities;
+  /** Node would make one for each connection. */
+  #usualContext: SecureContext | undefined;
+  /** The connection below TLS, where all bytes can be counted. */
+  readonly #sockets = new WeakMap<object, Socket>();
+
+  constructor({ keyAccess }: IssuerValues, connect: Connect) {
+    super({ keepAlive: true, timeout: IDLE_MILLIS });
+    this.#connect = connect;
+    this.#readAuthorities = Part.contentOf(keyAccess)?.readAuthorities;
+  }
+
+  async ask(address: URL, headers: OutgoingHttpHeaders, body: string, signal: AbortSignal) {
+    const bytes = new ByteLimit(MAX_BYTES);
+    const asking = { address, headers, limits: { signal, bytes } };
+    const { status, content } = await this.#exchange(asking, body)
+      .catch((error: unknown) => {
+        // Node throws some errors without closing the connection.
+        bytes.disconnect();
+        rethrow(error);
+      })
+      .finally(() => bytes.end());
+
+    // RFC 9110 §15.4: redirects are not followed.
+    if (status !== 200) throw new FetchError('status-refused', status);
+
+    const response = parseJsonObject(content);
+    if (response === undefined) throw new FetchError('not-a-json-object');
+    return response;
+  }
+
+  async #exchange(asking: Asking, body: string) {
+    const response = await this.#post(asking, body);
+    return { status: response.statusCode, content: await readBody(response) };
+  }
+
+  #post(asking: Asking, body: string): Promise<IncomingMessage> {
+    const { address, headers, limits } = asking;
+    const { signal, bytes } = limits;
+    return new Promise((resolve, reject) => {
+      const options = {
+        ...asking,
+        method: 'POST',
+        headers: { ...HEADERS, ...FORM, ...headers },
+        agent: this,
+        signal,
+        insecureHTTPParser: false,
+      };
+      const asked = request(address, options, resolve);
+
+      asked.on('socket', (secure) => {
+        const kept = asked.reusedSocket ? this.#sockets.get(secure) : undefined;
+        if (kept !== undefined) bytes.watch(kept);
+        bytes.count(secure);
+      });
+
+      asked.on('error', (error) => {
+        // RFC 9112 §9.3.1: the server may have closed it in the meantime.
+        const isStale = asked.reusedSocket && bytes.isUntouched;
+        if (isStale) resolve(this.#postAgain(asking, body));
+        else reject(error);
+      });
+
+      // RFC 9110 §15.2.2: `close` also follows a switch of protocols.
+      asked.on('close', () => reject(new FetchError('connection-failed')));
+      asked.end(body);
+    });
+  }
+
+  /** On a new connection: the others that are kept may be as stale. */
+  #postAgain(asking: Asking, body: string) {
+    for (const socket of Object.values(this.freeSockets).flat()) socket?.destroy();
+    return this.#post(asking, body);
+  }
+
+  /** Node calls it for a request for which no kept connection is free. */
+  override createConnection(options: Asking, callback?: (error: Error | null, socket: Duplex) => void) {
+    this.#open(options).then(
+      (socket) => callback?.(null, socket),
+      (error: unknown) => callback && Reflect.apply(callback, undefined, [error]),
+    );
+    return undefined;
+  }
+
+  async #open({ address, limits, host, servername }: Asking) {
+    const { secureContext = this.#contextOfNode() } = (await this.#readAuthorities?.()) ?? {};
+    const socket = await this.#connectFor(address, limits);
+    const named = { host: host ?? undefined, servername };
+    const secure = connectTls({ ...named, socket, secureContext, rejectUnauthorized: true });
+    this.#sockets.set(secure, socket);
+    return secure;
+  }
+
+  #contextOfNode() {
+    this.#usualContext ??= createSecureContext();
+    return this.#usualContext;
+  }
+
+  /** The connection outlives the question, and its signal. */
+  async #connectFor(address: URL, { signal, bytes }: Limits) {
+    signal.throwIfAborted();
+    const opening = new AbortController();
+    const abort = () => opening.abort();
+    signal.addEventListener('abort', abort);
+    return this.#connect(address, { bytes, signal: opening.signal }).finally(() => {
+      signal.removeEventListener('abort', abort);
+    });
+  }
+}

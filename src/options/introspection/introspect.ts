@@ -1,0 +1,147 @@
+// Decides on tokens by what their issuer says: on opaque ones alone, on JWTs after every other check. Trusts
+// the issuer's own word. Promises: what has the form of a JWT is asked about only once it is verified; only
+// `active: true` lets a token pass; each request decides anew on what was said. Does not check binding or
+// guards.
+import { hash, randomBytes } from 'node:crypto';
+import { andThen } from '../../verify/base/clock.ts';
+import { isFiniteNumber, isPresent, withoutPrototype, type JsonObject } from '../../verify/base/encoding.ts';
+import type { Surroundings } from '../../verify/base/events.ts';
+import { refuse, Refused, type Found } from '../../verify/base/refusal.ts';
+import type { DpopMode } from '../../verify/credentials.ts';
+import {
+  sealResponse,
+  verifiedOf,
+  type Introspect,
+  type Issuer,
+  type VerifiedToken,
+} from '../../verify/token/verify.ts';
+import { Answers } from './answers.ts';
+import type { Answer, Questions } from './questions.ts';
+
+export interface IntrospectOptions {
+  readonly tokens: readonly string[];
+  readonly audience: 'required' | 'provider';
+  readonly cacheSeconds: number;
+  readonly tokenCacheEntries: number;
+  readonly dpopMode: DpopMode;
+}
+
+/** Of answers that refuse a token: strangers choose those. */
+const MAX_REFUSED = 1_000;
+const MAX_REFUSED_SECONDS = 10;
+
+type Verdict = VerifiedToken | Refused;
+
+export function createIntrospect(
+  options: IntrospectOptions,
+  questions: Questions,
+  { clock, count }: Surroundings,
+): Introspect {
+  const { tokens, cacheSeconds } = options;
+  const isAboutJwts = tokens.includes('jwt');
+  const isAboutOpaque = tokens.includes('opaque');
+  const accepted = new Answers(options.tokenCacheEntries);
+  const refused = new Answers(MAX_REFUSED);
+
+  /** The monotonic time of an expiry. */
+  const millisAt = (exp: number) => clock.monotonic() + exp * 1000 - clock.now();
+
+  /** RFC 7662 §4: never beyond the expiry. */
+  function keep(digest: string, answer: Answer, verdict: Verdict) {
+    const { response, askedAtMillis } = answer;
+    const isRefused = verdict instanceof Refused;
+    const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
+    const expiries = [response.exp, isRefused ? undefined : verifiedOf(verdict).claims.exp];
+    const ends = expiries.filter(isFiniteNumber).map(millisAt);
+
+    const untilMillis = Math.min(askedAtMillis + seconds * 1000, ...ends);
+    (isRefused ? refused : accepted).keep(digest, answer, untilMillis);
+  }
+
+  async function decide(token: string, found: Found, accept: (response: JsonObject) => Verdict) {
+    const digest = hash('sha256', token, 'base64url');
+    const now = clock.monotonic();
+    const kept = accepted.find(digest, now) ?? refused.find(digest, now);
+    const answer = kept ?? (await questions.answerTo(token, digest));
+    if (answer instanceof Refused) return answer.with(found);
+
+    const { response } = answer;
+    const verdict = response.active === true ? accept(response) : refuse('token-inactive').with(found);
+    if (kept === undefined) keep(digest, answer, verdict);
+    if (!(verdict instanceof Refused)) count?.('token', kept === undefined ? 'introspected' : 'remembered');
+    return verdict;
+  }
+
+  /** RFC 7662 §2.2 */
+  function acceptOpaque(response: JsonObject, issuer: Issuer) {
+    const members = membersOf(response, issuer, options.audience);
+    const verdict = sealResponse(response, members, issuer, clock.now() / 1000);
+    const refusal = verdict instanceof Refused ? verdict : checkResponse(response, issuer, options.dpopMode);
+    return refusal?.with({ issuerName: issuer.name }) ?? verdict;
+  }
+
+  function confirmJwt(token: string, verified: Verdict, issuer: Issuer) {
+    if (verified instanceof Refused || verifiedOf(verified).issuer !== issuer) return verified;
+
+    return decide(token, verifiedOf(verified).found, () => verified);
+  }
+
+  return {
+    isAboutJwts,
+
+    protect(verifyToken, issuer) {
+      const found = { issuerName: issuer.name };
+
+      return function verify(token) {
+        if (isAboutOpaque && isOpaque(token)) {
+          return decide(token, found, (response) => acceptOpaque(response, issuer));
+        }
+
+        const verified = verifyToken(token);
+        return isAboutJwts ? andThen(verified, (one) => confirmJwt(token, one, issuer)) : verified;
+      };
+    },
+
+    probe: () => questions.probe(isAboutOpaque ? randomText() : randomJwt()),
+  };
+}
+
+const randomText = () => randomBytes(16).toString('base64url');
+
+const randomJwt = () => [randomText(), randomText(), randomText()].join('.');
+
+const MAX_LENGTH = 4_096;
+
+/** RFC 6750 §2.1 */
+const TOKEN = /^[\w.~+/-]+=*$/;
+
+/** By form alone: three parts are those of a JWT (RFC 7515 §3.1), five those of a JWE (RFC 7516 §3.1). */
+function isOpaque(token: string) {
+  const { length } = token.split('.', 6);
+  return length !== 3 && length !== 5 && token.length <= MAX_LENGTH && TOKEN.test(token);
+}
+
+const ACCESS_TYPES: readonly unknown[] = ['bearer', 'dpop', 'access_token'];
+
+const inLowerCase = (type: unknown) => (typeof type === 'string' ? type.toLowerCase() : type);
+
+/** In the words that the checks of a JWT know. */
+function membersOf(response: JsonObject, { issuer, audience }: Issuer, from: IntrospectOptions['audience']) {
+  const { iss = issuer, token_use: use, token_type: type } = response;
+  // Stricter: RFC 7662 §2.2 has `aud` optional. Only the operator can say that the provider looks after it.
+  const { aud = from === 'provider' ? audience : undefined } = response;
+  // RFC 7662 §2.1: a hint does not keep a provider from answering for another kind of token.
+  const isAccess = !isPresent(type) || ACCESS_TYPES.includes(inLowerCase(type));
+  const word = use === 'access_token' ? 'access' : use;
+  return withoutPrototype({ ...response, iss, aud, token_use: isAccess ? word : 'other' });
+}
+
+/** What is left to check of a response, after what it has in common with a JWT. */
+function checkResponse(response: JsonObject, { requiredClaims }: Issuer, dpopMode: DpopMode) {
+  if (requiredClaims.some((name) => !isPresent(response[name]))) return refuse('claim-required');
+
+  // RFC 9449 §6.2: a provider that forgets `cnf` must not make a bearer token of a bound one.
+  const isBound = dpopMode !== 'DISABLED' && inLowerCase(response.token_type) === 'dpop';
+  const { jkt } = Object(response.cnf);
+  return isBound && jkt === undefined ? refuse('not-bound') : undefined;
+}

@@ -1,0 +1,175 @@
+// The part for tokens that their issuer is asked about (RFC 7662): its options, and which issuers it fits.
+// Promises: the secret and the key appear in no message.
+import { printable, type Surroundings } from '../../verify/base/events.ts';
+import {
+  integer,
+  listOf,
+  oneOf,
+  readOptions,
+  text,
+  throwProblem,
+  type Given,
+  type RulesOf,
+} from '../../verify/base/option.ts';
+import { Part } from '../../verify/base/part.ts';
+import {
+  FIRST_ISSUER,
+  type Introspection,
+  type IntrospectionPart,
+  type IssuersValues,
+  type IssuerValues,
+} from '../../verify/options.ts';
+import { httpsUrl } from '../../verify/urls.ts';
+import { fileOf, NOT_READABLE, readNow } from '../key-access.ts';
+import { createAssertion, createBasic, signingKeyIn, type SigningKey } from './client.ts';
+import { createEndpoint, type Asker } from './endpoint.ts';
+import { createIntrospect } from './introspect.ts';
+import { Questions } from './questions.ts';
+
+export interface IntrospectionValues {
+  /** The tokens that the issuer is asked about: those that are no JWT, those that are, or both. */
+  readonly tokens: readonly ('opaque' | 'jwt')[];
+  /** Where. Default: the `introspection_endpoint` of the discovery document. */
+  readonly uri: string | undefined;
+  /** Who asks: this API as a client of the issuer. */
+  readonly clientId: string;
+  /** Sent as HTTP Basic. Either this or `keyFile`. */
+  readonly clientSecret: string | undefined;
+  /** A private key (PKCS #8) that signs an assertion for each question (`private_key_jwt`). */
+  readonly keyFile: string | undefined;
+  /** The `kid` of the assertions. */
+  readonly keyId: string | undefined;
+  /**
+   * Whether an opaque token must name this API (`aud`), or the provider says `active` of this API's tokens
+   * alone. Default: `required`.
+   */
+  readonly audience: 'required' | 'provider';
+  /** How long what it says is kept, 0 to 300; 0 keeps nothing. Default: 10. */
+  readonly cacheSeconds: number;
+}
+
+export interface IntrospectionOptions
+  extends
+    Given<Omit<IntrospectionValues, 'tokens' | 'clientId'>>,
+    Pick<IntrospectionValues, 'tokens' | 'clientId'> {}
+
+const WRONG_KEY_FILE =
+  `must be a file with one private key in PEM (BEGIN PRIVATE KEY) without passphrase: RSA from 2048 bits, ` +
+  `P-256, P-384 or Ed25519; ${NOT_READABLE}`;
+
+export const INTROSPECTION_RULES: RulesOf<IntrospectionOptions> = {
+  tokens: listOf(oneOf('opaque', 'jwt')),
+  uri: httpsUrl,
+  clientId: text,
+  clientSecret: text,
+  keyFile: fileOf(signingKeyIn, WRONG_KEY_FILE),
+  keyId: text,
+  audience: oneOf('required', 'provider'),
+  cacheSeconds: integer(0, 300),
+};
+
+export const INTROSPECTION_DEFAULTS = { audience: 'required', cacheSeconds: 10 };
+
+const REQUIRED = {
+  tokens: 'is missing; list opaque, jwt or both',
+  clientId: 'is missing; set the client id of this API at the issuer',
+};
+
+const OWNER = 'introspection';
+
+const NOT_ONE = 'needs exactly one of clientSecret and keyFile';
+
+const NO_KEY = 'has no use without keyFile; remove it or set that';
+
+/**
+ * Asks an issuer about its tokens (RFC 7662): for the option `introspection` of an issuer. Reads the key file
+ * now. Throws a `TypeError` for an option that is wrong.
+ *
+ * @example introspection({ tokens: ['opaque'], clientId: 'orders-api', clientSecret });
+ */
+export function introspection(options: IntrospectionOptions): IntrospectionPart {
+  const values = readOptions<IntrospectionValues>(
+    options,
+    INTROSPECTION_RULES,
+    INTROSPECTION_DEFAULTS,
+    REQUIRED,
+    OWNER,
+  );
+  const { tokens, clientId, clientSecret, keyFile, keyId } = values;
+  if (keyId !== undefined && keyFile === undefined) throwProblem(`${OWNER}: keyId`, NO_KEY);
+  if ((clientSecret === undefined) === (keyFile === undefined)) throwProblem(OWNER, NOT_ONE);
+
+  const key = keyFile === undefined ? undefined : readKey(keyFile);
+
+  const content: Introspection = {
+    tokens,
+    clientId,
+    authentication: key === undefined ? 'client_secret_basic' : 'private_key_jwt',
+
+    create(issuer, name, all, surroundings) {
+      requireFit(issuer, name, tokens, all);
+      const asker =
+        createTestAsker(name, all, surroundings) ?? createAsker(values, key, issuer, all, surroundings);
+      const questions = new Questions(name, asker, surroundings);
+      return createIntrospect({ ...all, ...values }, questions, surroundings);
+    },
+  };
+  return Part.make(OWNER, content);
+}
+
+const readKey = (path: string): SigningKey =>
+  readNow(path, signingKeyIn) ?? throwProblem(`${OWNER}: keyFile`, WRONG_KEY_FILE);
+
+function createAsker(
+  { uri, clientId, clientSecret = '', keyId }: IntrospectionValues,
+  key: SigningKey | undefined,
+  source: IssuerValues,
+  { connect }: IssuersValues,
+  { clock }: Surroundings,
+): Asker {
+  const { issuer } = source;
+  const authenticate =
+    key === undefined
+      ? createBasic(clientId, clientSecret)
+      : createAssertion({ clientId, issuer, keyId }, key, clock);
+  return createEndpoint(source, uri, authenticate, Part.contentOf(connect));
+}
+
+function createTestAsker(name: string, { introspect }: IssuersValues, { log }: Surroundings) {
+  if (introspect === undefined) return undefined;
+
+  log('introspection not from the provider', { issuer: printable(name) });
+  const asker: Asker = {
+    ask: (token) => introspect(token, name),
+    forget() {},
+    address: () => undefined,
+  };
+  return asker;
+}
+
+const NO_PROFILE = 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one';
+
+const NO_TEMPLATE = 'is for an issuer of its own, not for a template of tenants; remove it';
+
+const ONE_OPAQUE =
+  'must not have opaque for a second issuer: an opaque token does not say whose it is; remove one';
+
+/** Throws a `TypeError`. */
+function requireFit(
+  { issuer, tokenType }: IssuerValues,
+  name: string,
+  tokens: readonly string[],
+  { issuers }: IssuersValues,
+) {
+  const owner = name === FIRST_ISSUER ? OWNER : `issuers.${name}: ${OWNER}`;
+  if (issuer.includes('{tenant}')) throwProblem(owner, NO_TEMPLATE);
+  if (!tokens.includes('opaque')) return;
+
+  if (tokenType === 'at+jwt') throwProblem(`${owner}: tokens`, NO_PROFILE);
+
+  const opaque = Object.values(issuers).filter(({ introspection: part }) => {
+    const all = Part.contentOf(part)?.tokens;
+    return all?.includes('opaque');
+  });
+  if (opaque.length > 1) throwProblem(`${owner}: tokens`, ONE_OPAQUE);
+}

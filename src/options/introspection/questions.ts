@@ -1,0 +1,230 @@
+// Which questions about tokens are put to an issuer, and when. Promises: a bounded number at a time, one for
+// requests with the same token, and few while the issuer does not say. Only the issuer's own word says that a
+// token is not active: whatever else happens is 503. Keeps no answer.
+import type { Clock } from '../../verify/base/clock.ts';
+import { withoutPrototype, type JsonObject } from '../../verify/base/encoding.ts';
+import {
+  describeBug,
+  printable,
+  type Fields,
+  type IntrospectionReason,
+  type Surroundings,
+} from '../../verify/base/events.ts';
+import { unavailable, Refused } from '../../verify/base/refusal.ts';
+import { withDeadline } from '../../verify/keys/fetch.ts';
+import { FetchError } from '../../verify/keys/jwks.ts';
+import type { Probed } from '../../verify/token/verify.ts';
+import type { Asker } from './endpoint.ts';
+
+const MAX_UNDER_WAY = 64;
+const MAX_WAITING = 1_000;
+/** For a question, and waiting for its turn. */
+const MAX_MILLIS = 5_000;
+const MAX_FAILURES = 5;
+const PAUSE_MILLIS = 1_000;
+
+/** What an issuer said of a token: `active` is a boolean. */
+export interface Answer {
+  readonly response: JsonObject;
+  /** Monotonic. */
+  readonly askedAtMillis: number;
+}
+
+interface Problem {
+  readonly reason: IntrospectionReason;
+  readonly code: string;
+  /** For the log, if it is a bug. */
+  readonly bug?: Fields;
+}
+
+type Outcome = Readonly<{ response: JsonObject }> | Readonly<{ problem: Problem }>;
+
+export class Questions {
+  readonly #issuerName: string;
+  readonly #asker: Asker;
+  readonly #clock: Clock;
+  readonly #surroundings: Surroundings;
+  /** By the digest of the token. */
+  readonly #open = new Map<string, Promise<Answer | Refused>>();
+  readonly #turns = new Set<() => void>();
+  #underWay = 0;
+  #waiting = 0;
+  /** Questions are numbered: an old one that fails late says nothing. */
+  #lastAsked = 0;
+  #lastAnswered = 0;
+  #askedAtMillis = -Infinity;
+  /** In a row. */
+  #failures = 0;
+  #isLost = false;
+
+  constructor(issuerName: string, asker: Asker, surroundings: Surroundings) {
+    this.#issuerName = issuerName;
+    this.#asker = asker;
+    this.#clock = surroundings.clock;
+    this.#surroundings = surroundings;
+  }
+
+  /** Never rejects. */
+  answerTo(token: string, digest: string): Promise<Answer | Refused> {
+    const shared = this.#open.get(digest);
+    if (shared !== undefined) return this.#waitFor(shared);
+
+    const answer = this.#askInTurn(token).finally(() => this.#open.delete(digest));
+    this.#open.set(digest, answer);
+    return answer;
+  }
+
+  /** Asks about a token that nobody has. */
+  async probe(token: string): Promise<Probed> {
+    const outcome = await this.#fetch(token, MAX_MILLIS);
+    const endpoint = this.#asker.address();
+    if ('problem' in outcome) return { endpoint, problem: outcome.problem };
+
+    const { active } = outcome.response;
+    return active ? { endpoint, problem: ACTIVE } : { endpoint };
+  }
+
+  async #waitFor<Value>(awaited: Promise<Value>): Promise<Value | Refused> {
+    if (this.#waiting >= MAX_WAITING) return this.#shed('too-many-waiting');
+
+    this.#waiting += 1;
+    const value = await awaited;
+    this.#waiting -= 1;
+    return value;
+  }
+
+  async #askInTurn(token: string): Promise<Answer | Refused> {
+    if (!this.#mayAsk()) return this.#shed('introspection-unavailable');
+
+    const startedAtMillis = this.#clock.monotonic();
+    if (this.#underWay < MAX_UNDER_WAY) {
+      this.#underWay += 1;
+    } else {
+      const isTurn = await this.#waitFor(this.#nextTurn());
+      if (isTurn instanceof Refused) return isTurn;
+      if (!isTurn) return this.#shed('introspection-unavailable');
+    }
+
+    const endsAtMillis = startedAtMillis + MAX_MILLIS;
+    const millisLeft = Math.max(1, Math.ceil(endsAtMillis - this.#clock.monotonic()));
+    const answer = await (this.#mayAsk()
+      ? this.#ask(token, millisLeft)
+      : this.#shed('introspection-unavailable'));
+    this.#passTurn();
+    return answer;
+  }
+
+  /** After failures, one question a second finds out whether the issuer says again. */
+  #mayAsk() {
+    const pauseMillis = this.#failures < MAX_FAILURES ? 0 : PAUSE_MILLIS;
+    return this.#clock.monotonic() - this.#askedAtMillis >= pauseMillis;
+  }
+
+  /** Resolves with whether it came in time. */
+  #nextTurn(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const take = () => {
+        cancel();
+        resolve(true);
+      };
+
+      const cancel = this.#clock.after(MAX_MILLIS, () => {
+        this.#turns.delete(take);
+        resolve(false);
+      });
+      this.#turns.add(take);
+    });
+  }
+
+  /** Whose turn it is takes the place of the question that has ended. */
+  #passTurn() {
+    const [take] = this.#turns;
+    if (take === undefined) {
+      this.#underWay -= 1;
+      return;
+    }
+
+    this.#turns.delete(take);
+    take();
+  }
+
+  async #ask(token: string, millisLeft: number): Promise<Answer | Refused> {
+    this.#lastAsked += 1;
+    const number = this.#lastAsked;
+    const askedAtMillis = this.#clock.monotonic();
+    this.#askedAtMillis = askedAtMillis;
+
+    const outcome = await this.#fetch(token, millisLeft);
+    if ('problem' in outcome) return this.#fail(number, outcome.problem);
+
+    this.#succeed(number);
+    const { response } = outcome;
+    this.#count(response.active === true ? 'active' : 'inactive');
+    return { response, askedAtMillis };
+  }
+
+  async #fetch(token: string, millis: number): Promise<Outcome> {
+    const ask = withDeadline((signal) => this.#asker.ask(token, signal), millis);
+    try {
+      const response = withoutPrototype(await ask());
+      // RFC 7662 §2.2: a boolean, not its name.
+      const isVerdict = typeof response.active === 'boolean';
+      return isVerdict ? { response } : { problem: { reason: 'no-verdict', code: '' } };
+    } catch (thrown) {
+      return {
+        problem: FetchError.is(thrown) ? problemIn(thrown) : { ...UNFORESEEN, bug: describeBug(thrown) },
+      };
+    }
+  }
+
+  #succeed(number: number) {
+    this.#lastAnswered = Math.max(this.#lastAnswered, number);
+    this.#failures = 0;
+    if (!this.#isLost) return;
+
+    this.#isLost = false;
+    this.#surroundings.log('introspection ready', { issuer: printable(this.#issuerName) });
+  }
+
+  #fail(number: number, { reason, code, bug }: Problem) {
+    this.#count('failed');
+    // A client chooses the token: what the issuer cannot read says nothing about the issuer.
+    const isOfClient = reason === 'status-refused' && code === '400';
+    if (!isOfClient && number > this.#lastAnswered) {
+      this.#failures += 1;
+      this.#asker.forget();
+      this.#lose({ ...bug, reason, code: printable(code) });
+    }
+    return this.#refuse('introspection-unavailable');
+  }
+
+  #lose(fields: Fields) {
+    if (this.#isLost) return;
+
+    this.#isLost = true;
+    this.#surroundings.log('introspection lost', { issuer: printable(this.#issuerName), ...fields });
+  }
+
+  #shed(reason: 'introspection-unavailable' | 'too-many-waiting') {
+    this.#count('shed');
+    return this.#refuse(reason);
+  }
+
+  #refuse(reason: 'introspection-unavailable' | 'too-many-waiting') {
+    return unavailable(reason).with({ issuerName: this.#issuerName });
+  }
+
+  #count(result: string) {
+    this.#surroundings.count?.('introspection', result, this.#issuerName);
+  }
+}
+
+const ACTIVE = { reason: 'active', code: '' } as const;
+
+const UNFORESEEN = { reason: 'unforeseen', code: '' } as const;
+
+/** RFC 7662 §2.3, RFC 6749 §5.2: 401 says that this API may not ask, and nothing about the token. */
+function problemIn({ reason, code }: FetchError): Problem {
+  const isRefused = reason === 'status-refused' && (code === '401' || code === '403');
+  return { reason: isRefused ? 'client-refused' : reason, code };
+}

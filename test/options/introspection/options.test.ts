@@ -1,0 +1,178 @@
+/* The options of `introspection`: what is wrong, and which issuers it does not fit (docs/introspection.md). */
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { test } from 'node:test';
+import { createGate } from '../../../src/gate.ts';
+import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
+import { createTestIssuer } from '../../../src/testing.ts';
+import { directoryFor } from '../key-access-fixture.ts';
+
+const KEY_FILE = fileURLToPath(new URL('../../idp/tls/client-key.pem', import.meta.url));
+
+const GOOD: IntrospectionOptions = { tokens: ['opaque'], clientId: 'orders-api', clientSecret: 'x' };
+
+const refused = (change: object, problem: string | RegExp) =>
+  assert.throws(() => introspection({ ...GOOD, ...change } as never), {
+    name: 'TypeError',
+    message: typeof problem === 'string' ? `introspection: ${problem}` : problem,
+  });
+
+for (const [change, problem] of [
+  [{ tokens: [] }, 'tokens: must be a list of 1 or more texts'],
+  [{ tokens: ['JWT'] }, 'tokens: must be one of opaque, jwt'],
+  [{ tokens: 'opaque' }, 'tokens: must be a list of 1 or more texts'],
+  [{ tokens: undefined }, 'tokens: is missing; list opaque, jwt or both'],
+  [{ clientId: undefined }, 'clientId: is missing; set the client id of this API at the issuer'],
+  [{ clientId: '' }, 'clientId: is empty; write it or remove it'],
+  [{ uri: 'http://idp.test/' }, /^introspection: uri: must be a URL that begins with https:\/\//],
+  [{ uri: 'https://user@idp.test/' }, /^introspection: uri: must be a URL that begins with https:\/\//],
+  [{ clientSecret: undefined }, 'needs exactly one of clientSecret and keyFile'],
+  [{ keyFile: KEY_FILE }, 'needs exactly one of clientSecret and keyFile'],
+  [{ keyId: 'k' }, 'keyId: has no use without keyFile; remove it or set that'],
+  [{ audience: 'none' }, 'audience: must be one of required, provider'],
+  [{ cacheSeconds: 301 }, 'cacheSeconds: must be a whole number from 0 to 300'],
+  [{ cacheSeconds: -1 }, 'cacheSeconds: must be a whole number from 0 to 300'],
+  [{ cacheSecond: 1 }, /is no option/],
+] as const) {
+  test(`refuses ${JSON.stringify(change)} [§22]`, () => refused(change, problem));
+}
+
+const pem = (key: unknown) => String(key);
+
+const PKCS8 = {
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+} as const;
+
+const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve, ...PKCS8 });
+
+const rsa = (modulusLength: number) => generateKeyPairSync('rsa', { modulusLength, ...PKCS8 });
+
+const GOOD_KEYS = {
+  'RSA of 2048 bits': () => rsa(2048).privateKey,
+  'P-256': () => ec('P-256').privateKey,
+  'P-384': () => ec('P-384').privateKey,
+  Ed25519: () => generateKeyPairSync('ed25519', PKCS8).privateKey,
+};
+
+for (const [what, make] of Object.entries(GOOD_KEYS)) {
+  test(`takes a key file of ${what} [§22]`, (t) => {
+    const keyFile = directoryFor(t)('key.pem', pem(make()));
+    introspection({ ...GOOD, clientSecret: undefined, keyFile, keyId: 'k' });
+  });
+}
+
+const encrypted = { ...PKCS8.privateKeyEncoding, cipher: 'aes-256-cbc', passphrase: 'x' };
+
+const WRONG_KEYS = {
+  'RSA of 2047 bits': () => rsa(2047).privateKey,
+  'RSA for PSS alone': () => generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...PKCS8 }).privateKey,
+  'P-521': () => ec('P-521').privateKey,
+  secp256k1: () => ec('secp256k1').privateKey,
+  X25519: () => generateKeyPairSync('x25519', PKCS8).privateKey,
+  Ed448: () => generateKeyPairSync('ed448', PKCS8).privateKey,
+  'a key with a passphrase': () =>
+    generateKeyPairSync('rsa', { modulusLength: 2048, ...PKCS8, privateKeyEncoding: encrypted }).privateKey,
+  'PKCS #1': () =>
+    generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      ...PKCS8,
+      privateKeyEncoding: { type: 'pkcs1', format: 'pem' },
+    }).privateKey,
+  'SEC 1': () =>
+    generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      ...PKCS8,
+      privateKeyEncoding: { type: 'sec1', format: 'pem' },
+    }).privateKey,
+  'a public key': () => ec('P-256').publicKey,
+  'two keys': () => pem(ec('P-256').privateKey) + pem(ec('P-256').privateKey),
+  'a broken key': () => pem(ec('P-256').privateKey).replace(/\n..../, '\nAAAA'),
+  'no key': () => 'secret-word',
+};
+
+for (const [what, make] of Object.entries(WRONG_KEYS)) {
+  test(`refuses a key file of ${what}, and shows neither it nor its path [§22]`, (t) => {
+    const keyFile = directoryFor(t)('secret-name.pem', pem(make()));
+    try {
+      introspection({ ...GOOD, clientSecret: undefined, keyFile });
+      assert.fail('it was taken');
+    } catch (error) {
+      const { message } = error as Error;
+      assert.match(message, /^introspection: keyFile: must be a file with one private key in PEM/);
+      assert.doesNotMatch(message, /secret-/);
+    }
+  });
+}
+
+test('refuses a key file that cannot be read [§22]', () => {
+  refused(
+    { clientSecret: undefined, keyFile: '/nonexistent/key.pem' },
+    /^introspection: keyFile: cannot be read \(ENOENT\); set it to a regular file of at most 1 MiB/,
+  );
+});
+
+const { options: TEST } = createTestIssuer();
+
+const opaque = () => introspection(GOOD);
+
+const jwt = () => introspection({ ...GOOD, tokens: ['jwt'] });
+
+const partner = { domain: 'partner.test', audience: 'x' };
+
+for (const [what, options, message] of [
+  [
+    'opaque beside at+jwt',
+    () => ({ ...TEST, tokenType: 'at+jwt', introspection: opaque() }),
+    'introspection: tokens: must not have opaque beside the token type at+jwt, which only a JWT has; remove one',
+  ],
+  [
+    'opaque for a second issuer',
+    () => ({
+      ...TEST,
+      introspection: opaque(),
+      issuers: { partner: { ...partner, introspection: opaque() } },
+    }),
+    'introspection: tokens: must not have opaque for a second issuer: an opaque token does not say whose it is; remove one',
+  ],
+  [
+    'opaque for two others',
+    () => ({
+      ...TEST,
+      issuers: {
+        a: { ...partner, introspection: opaque() },
+        b: { domain: 'b.test', audience: 'x', introspection: opaque() },
+      },
+    }),
+    'issuers.a: introspection: tokens: must not have opaque for a second issuer: an opaque token does not say whose it is; remove one',
+  ],
+] as const) {
+  test(`refuses ${what}, and uses no part [§22, J18]`, () => {
+    const given = options();
+    assert.throws(() => createGate(given as never), { name: 'TypeError', message });
+    assert.throws(() => createGate(given as never), { name: 'TypeError', message });
+  });
+}
+
+test('takes opaque for one issuer beside jwt for others, and jwt beside at+jwt [§22]', () => {
+  createGate({
+    ...TEST,
+    tokenType: 'at+jwt',
+    introspection: jwt(),
+    issuers: { partner: { ...partner, introspection: opaque() } },
+  }).close();
+});
+
+test('serves one issuer: a second use throws [§11]', () => {
+  const part = jwt();
+  createGate({ ...TEST, introspection: part }).close();
+  assert.throws(() => createGate({ ...TEST, introspection: part }), {
+    message: 'introspection: serves another already; make one more',
+  });
+});
+
+test('asks nobody without the part, even if a test says what would be said [§22]', async (t) => {
+  const gate = createGate({ ...TEST, introspect: () => assert.fail('asked') });
+  t.after(gate.close);
+});
