@@ -17,10 +17,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OVER: Readonly<Record<string, number>> = {
   verify: 18_450,
   createGate: 29_460,
-  createService: 44_020,
-  runService: 57_110,
-  server: 58_320,
-  'all of src': 102_010,
+  createService: 44_030,
+  runService: 57_120,
+  server: 58_330,
+  'all of src': 102_020,
 };
 
 const GROWTH = 1.02;

@@ -217,14 +217,14 @@ export class Connection {
     const [first] = this.#underWay;
     if (first?.exchange.isStreaming !== true) return;
 
-    const { response, bodyRefusal } = first.exchange;
+    const { response } = first.exchange;
     if (response.writableEnded) return;
 
     this.#socket.setKeepAlive(true, PROBE_MILLIS);
     const { bytesWritten, readable, readableFlowing } = this.#socket;
     const isSilent = bytesWritten === this.#bytesWritten;
     // Unless it is read, the connection does not show that the client leaves.
-    const isRead = readable && readableFlowing !== false && bodyRefusal === undefined;
+    const isRead = readable && readableFlowing !== false;
     const isStuck = isSilent && (response.writableNeedDrain || !isRead);
     this.#bytesWritten = bytesWritten;
     first.unreadSinceMillis = isStuck ? (first.unreadSinceMillis ?? nowMillis) : undefined;

@@ -18,6 +18,8 @@ const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Conte
 /** RFC 9110 §15.3.5, §15.3.6, §15.4.5 */
 const WITHOUT_BODY = [204, 205, 304];
 
+const afterTurn = () => new Promise<false>((resolve) => void setImmediate(resolve, false));
+
 const ENDED = Promise.resolve({ done: true, value: undefined });
 
 /** For a body that will not be read. */
@@ -109,16 +111,13 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
 
   /** Whether nothing follows a small chunk, as far as the body says so within a turn. */
   async function isWhole(chunk: Uint8Array | undefined) {
-    if (chunk === undefined || chunk.length > PIECE_BYTES || !isNaN(bytesLeft)) return false;
+    if (isEventStream || !isNaN(bytesLeft)) return false;
+    if (chunk === undefined) return true;
+    if (chunk.length > PIECE_BYTES) return false;
 
-    let isEnd = false;
     ahead = read();
-    // An error is for `next`.
-    void ignoreErrors(async () => {
-      isEnd = (await ahead) === undefined;
-    });
-    await new Promise(setImmediate);
-    return isEnd;
+    const isEnd = ahead.then((more) => more === undefined);
+    return Promise.race([isEnd, afterTurn()]);
   }
 
   async function write(chunk: Uint8Array) {
@@ -142,9 +141,8 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     const isEmpty = !isEventStream && first === undefined;
     if (isEmpty && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
-    const isCounted = hasLength || (isEmpty && isNaN(bytesLeft));
     const length = String(first?.length ?? 0);
-    sending.writeHead(isCounted ? ['content-length', length] : []);
+    sending.writeHead(hasLength ? ['content-length', length] : []);
     if (!isEventStream) return first;
 
     const { expiresAtMillis } = sending;

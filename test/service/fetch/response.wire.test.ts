@@ -34,6 +34,18 @@ const streamOf = (...chunks: readonly unknown[]) =>
     },
   });
 
+/** Fails in the turn in which its first chunk is read. */
+function failingAfter(chunk: Uint8Array) {
+  const chunks = [chunk];
+  return new ReadableStream<any>({
+    async pull(controller) {
+      const next = chunks.shift();
+      if (next === undefined) throw new Error(SECRET);
+      controller.enqueue(next);
+    },
+  });
+}
+
 /** Bodies that were cancelled, by name. */
 const cancelled: string[] = [];
 
@@ -158,6 +170,8 @@ before(async () => {
         open,
         () => new OwnResponse(null, 200, entriesOf(['Content-Length', '0'], ['content-length', '1'])),
       ),
+      get('/fails-soon', open, () => new Response(failingAfter(Buffer.from(SECRET)))),
+      get('/texts-later', open, () => new Response(streamOf(Buffer.from('a'), SECRET))),
       get('/two-lengths', open, () => new OwnResponse(null, 200, entriesOf(['Content-Length', '1, 1']))),
       get('/bad-name', open, () => new OwnResponse(null, 200, entriesOf(['X A', '1']))),
       get('/bad-value', open, () => new OwnResponse(null, 200, entriesOf(['X-A', `a\r\n${SECRET}: b`]))),
@@ -342,6 +356,8 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/real-in-reply':
       'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     '/fails': undefined,
+    '/fails-soon': undefined,
+    '/texts-later': 'a chunk of the body of a Response is not a Uint8Array',
     '/thrown': undefined,
   })) {
     test(`is a 500 with its sentence in the log, and keeps the connection: ${path}`, async () => {
