@@ -276,6 +276,24 @@ test('begins again with the first tenant when all have failed, at most 30 s apar
   assert.deepEqual(stand.clock.pending, []);
 });
 
+test('waits a second again after the first failure since a set was held', async () => {
+  let isDown = true;
+  const stand = open({ fetchKeys: () => (isDown ? refuseConnection() : Promise.resolve(GOOD_KEYS)) });
+  const { keys } = stand.issuers[0]!;
+  await keys.refresh();
+  for (let count = 0; count < 3; count += 1) {
+    isDown = count < 2;
+    stand.clock.advance(stand.clock.pending[0] ?? 0);
+    await turn();
+  }
+  assert.deepEqual([stand.isReady(), stand.clock.pending], [true, []]);
+
+  isDown = true;
+  stand.clock.advance(10 * MINUTE);
+  await keys.refresh();
+  assert.ok(stand.clock.pending[0]! <= SECOND, String(stand.clock.pending));
+});
+
 test('stops looking for a set to hold when a token has brought one', async () => {
   const stand = open({
     fetchKeys: async (_, __, tenant) => (tenant === 'b' ? GOOD_KEYS : refuseConnection()),

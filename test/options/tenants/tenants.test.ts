@@ -1,16 +1,19 @@
 /* Tokens of tenants: whose they are, which key may sign them, and what they must say of their tenant. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { readGateOptions } from '../../../src/gate/options.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { tenants } from '../../../src/tenants.ts';
 import { makeSigningKey } from '../../idp/keys.ts';
+import { signJws } from '../../idp/tokens.ts';
 import { AUDIENCE, CAPACITIES, foreignKey, signingKey } from '../../verify/token/issuer.ts';
 import {
   entraKey,
   GOOD_KEYS,
   issuerFor,
+  NOW,
   openTenants,
   OWN,
   SHARED,
@@ -291,6 +294,32 @@ test('looks at the tenant claim of no other issuer [§23]', async () => {
   await stand.issuers[1]?.keys.refresh();
   const claims = { iss: 'https://fixed.test/', tid: 7 };
   assert.equal(await stand.verdict(tokenOf('a', { claims })), 'accepted');
+});
+
+test('counts the fetches of a shared key set', async () => {
+  const stand = openTenants();
+  await stand.verdict(tokenOf('a'));
+  assert.deepEqual(stand.counts, ['key fetch ok idp', 'token verified']);
+});
+
+test('imports keys for the algorithms of the issuer [§17]', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const keys = [
+    { ...publicKey.export({ format: 'jwk' }), kid: 'ec', issuer: TEMPLATE },
+    signingKey.publicJwk,
+  ];
+  for (const jwksUri of [SHARED, OWN]) {
+    const stand = openTenants({
+      jwksUri,
+      options: { algorithms: ['ES256'] },
+      fetchKeys: async () => ({ keys }),
+    });
+    const claims = { iss: issuerFor('a'), sub: 'user', aud: AUDIENCE, exp: NOW + 60 };
+    const token = signJws({ alg: 'ES256', kid: 'ec' }, claims, privateKey, 'ES256');
+    assert.equal(await stand.verdict(token), 'accepted');
+    assert.equal(await stand.verdict(tokenOf('a')), 'algorithm-refused');
+    assert.equal(stand.logs.find(({ message }) => message === 'signing key skipped')?.reason, 'algorithm');
+  }
 });
 
 const GIVEN = { domain: 'login.test', audience: AUDIENCE };

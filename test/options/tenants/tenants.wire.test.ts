@@ -23,6 +23,7 @@ import { Part } from '../../../src/verify/base/part.ts';
 import { createTestLog } from '../../support/settings.ts';
 import { client, otherClient, written } from '../certificates-fixture.ts';
 import { startFakeStore } from '../fake-store.ts';
+import { startCluster } from '../key-access-fixture.ts';
 import { asking, bearer, issuer as ofPolicies, startPolicy } from '../forward-auth-fixture.ts';
 import { storeWith } from '../redis/revocations-fixture.ts';
 
@@ -243,3 +244,28 @@ test('serves a gate as well', async (t) => {
   assert.equal('caller' in verdict && verdict.caller?.tenant, 'contoso');
   assert.ok('refusal' in (await gate.check(request('stranger'), authenticated)));
 });
+
+for (const [what, path, asked] of [
+  ['shared', 'common/keys', ['/common/keys']],
+  ['own', '{tenant}/keys', ['/contoso/keys', '/fabrikam/keys']],
+] as const) {
+  test(`fetches ${what} keys from addresses of the options alone [§23, J6]`, async (t) => {
+    const keys = await issuer.options.fetchKeys();
+    const documents = ['common', 'contoso', 'fabrikam', 'stranger'].map((name) => [`/${name}/keys`, keys]);
+    const server = await startCluster(t, () => Object.fromEntries(documents), undefined, 'provider');
+    const jwksUri = `https://localhost:${server.port}/${path}`;
+    const { ask } = await start(t, { jwksUri, fetchKeys: undefined });
+    for (const [tenant, status] of [
+      ['stranger', 401],
+      ['contoso', 200],
+      ['fabrikam', 200],
+      ['common', 401],
+    ] as const) {
+      assert.equal((await ask('/me', issuer.bearer(claimsOf(tenant)))).response.status, status);
+    }
+    assert.deepEqual(
+      server.asked.map((one) => one.path),
+      asked,
+    );
+  });
+}
