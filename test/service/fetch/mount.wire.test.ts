@@ -125,7 +125,7 @@ const routes: readonly Route[] = [
   mount('/caught', open, readAndCatch, { limitBytes: 20 }),
   mount('/echo', open, ({ body }) => new Response(body)),
   mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
-  mount('/aborts', open, (_, { signal }) => new Response(untilAborted(signal))),
+  mount('/aborts', open, ({ signal }) => new Response(untilAborted(signal))),
   mount('/unread', open, () => new Response('unread')),
   mount('/asks', optional, askForMore),
   mount('/asks/twice', authenticated, askTwice),
@@ -338,6 +338,7 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.match(context.traceparent ?? '', /^00-0af/);
     assert.equal(context.clientAddress, '127.0.0.1');
     assert.ok(context.signal instanceof AbortSignal && context.nowMillis > 0);
+    assert.equal(request.signal, context.signal);
   });
 
   for (const [what, options, fields, origin] of [
