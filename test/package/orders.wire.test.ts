@@ -1,5 +1,6 @@
 /* The orders API of docs/your-own-api.md: everything that it needs is a route of one service. */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 
 /** The built package: a program imports it by its name. */
@@ -31,6 +32,11 @@ describe('the orders API of test/package/orders/orders.mjs', () => {
     const headers = fieldsOf('read:orders write:orders', body === undefined ? {} : { 'Content-Type': type });
     return fetch(origin + path, { method, headers, ...(body !== undefined && { body }) });
   };
+
+  test('is one file of at most 45 lines', () => {
+    const text = readFileSync(new URL('orders/orders.mjs', import.meta.url), 'utf8');
+    assert.ok(text.trim().split('\n').length <= 45);
+  });
 
   test('lists, shows, makes, changes and deletes orders as JSON', async () => {
     assert.deepEqual(await (await ask('GET', '/orders?item=te')).json(), [{ id: '1', item: 'tea' }]);

@@ -140,7 +140,6 @@ async function* parse({ headers, body }, state, attempt) {
     }
   } finally {
     clearTimeout(timer);
-    await reader.cancel().catch(() => {});
   }
 }
 

@@ -45,6 +45,7 @@ export async function startRecipe(name: string, environment: Environment = {}): 
 
 /** The status, and the `error` of a refusal. */
 export async function outcomeOf(response: Promise<Response>): Promise<readonly [number, unknown]> {
-  const { status, ...rest } = { status: (await response).status, text: await (await response).text() };
-  return [status, rest.text === '' ? undefined : JSON.parse(rest.text).error];
+  const { status } = await response;
+  const text = await (await response).text();
+  return [status, text === '' ? undefined : JSON.parse(text).error];
 }

@@ -16,12 +16,11 @@ describe('the recipe uploads', () => {
   let recipe: Recipe;
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-uploads-'));
 
+  const start = (environment = {}) =>
+    startRecipe('uploads', { UPLOADS: folder, UPLOAD_BYTES: String(UPLOAD_BYTES), ...environment });
+
   before(async () => {
-    recipe = await startRecipe('uploads', {
-      UPLOADS: folder,
-      UPLOAD_BYTES: String(UPLOAD_BYTES),
-      REQUEST_TIMEOUT_SECONDS: '1',
-    });
+    recipe = await start();
   });
 
   after(async () => {
@@ -112,9 +111,9 @@ describe('the recipe uploads', () => {
     await expectRefusal(() => sendFile(new Uint8Array()), 400, 'invalid_body');
   });
 
-  async function openUpload(framing: string) {
-    const wire = await openWire(recipe.service.port);
-    const { Authorization } = recipe.bearer('write:files');
+  async function openUpload(framing: string, at = recipe) {
+    const wire = await openWire(at.service.port);
+    const { Authorization } = at.bearer('write:files');
     const fields = [
       `Host: a`,
       `Authorization: ${Authorization}`,
@@ -127,9 +126,12 @@ describe('the recipe uploads', () => {
 
   test('gives a file that stops 408, and leaves nothing of it or of one that is cut off', async () => {
     const names = readdirSync(folder);
-    const slow = await openUpload('Content-Length: 10');
+    const hasty = await start({ REQUEST_TIMEOUT_SECONDS: '1' });
+    const slow = await openUpload('Content-Length: 10', hasty);
     slow.send('half');
-    assert.match(await slow.untilClosed(), /^HTTP\/1\.1 408 /);
+    const received = await slow.untilClosed();
+    await hasty.stop();
+    assert.match(received, /^HTTP\/1\.1 408 /);
     const cut = await openUpload('Content-Length: 10');
     cut.send('half');
     await until('it is being written', () => readdirSync(folder).length > names.length, 10);
