@@ -132,7 +132,7 @@ describe('the client of an event stream', () => {
     'a response that is no event stream': status(200, { 'Content-Type': 'text/html' }),
     'a 404': status(404),
     'an event that is too long': stream(`data: ${'x'.repeat(1_048_577)}`, '\n\n'),
-    'a line that is too long and has no end': (response) => {
+    'a line that is too long and has no end': (response: ServerResponse) => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write('x'.repeat(1_048_577));
     },
     'an event with too many lines': stream(`data: ${'x'.repeat(999)}\n`.repeat(1_100), '\n'),
