@@ -4,12 +4,14 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
 import { fetchKeys, sourceOf } from '../verify/keys/fetch-fixture.ts';
 import { afterGreeting, startFakeStore } from '../options/fake-store.ts';
+import { json, startEndpoint } from '../options/introspection/endpoint-fixture.ts';
 import { CLUSTER_AUTHORITY, directoryFor, startCluster } from '../options/key-access-fixture.ts';
 import { except, storeWith } from '../options/redis/revocations-fixture.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
@@ -153,6 +155,54 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
         .sort(),
       ['t19', 't7'],
     );
+  });
+
+  test('asks about a random token, reports endpoint, client and kind of authentication, and fails unless it is inactive [§22]', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const opaque = {
+      IDP_INTROSPECTION: 'opaque',
+      IDP_INTROSPECTION_URI: endpoint.uri,
+      IDP_INTROSPECTION_CLIENT_ID: 'orders-api',
+    };
+    const withSecret = { ...opaque, IDP_INTROSPECTION_CLIENT_SECRET: 'sesame' };
+    const outcome = await check(withSecret);
+    const report = reportOf(outcome);
+    assert.deepEqual(report.introspection, {
+      idp: ['opaque', endpoint.uri, 'orders-api', 'client_secret_basic'],
+    });
+    assert.deepEqual(report.imports, ['gatehouse-http/log', 'gatehouse-http/introspection']);
+    assert.doesNotMatch(outcome.output, /sesame/);
+    assert.match(endpoint.questions[0]?.form.get('token') ?? '', /^[\w-]{22}$/);
+
+    const keyFile = fileURLToPath(new URL('../idp/tls/client-key.pem', import.meta.url));
+    const withKey = { ...opaque, IDP_INTROSPECTION: 'jwt', IDP_INTROSPECTION_KEY_FILE: keyFile };
+    assert.deepEqual(reportOf(await check(withKey)).introspection, {
+      idp: ['jwt', endpoint.uri, 'orders-api', 'private_key_jwt'],
+    });
+    assert.match(endpoint.questions[1]?.form.get('token') ?? '', /^[\w-]{22}\.[\w-]{22}\.[\w-]{22}$/);
+
+    for (const [say, problem] of [
+      [
+        json({}, 401),
+        'client-refused (401); the endpoint refused this client; check IDP_INTROSPECTION_CLIENT_ID and its secret or key',
+      ],
+      [
+        json({ active: true }),
+        'active; the endpoint says active of a token that does not exist; check IDP_INTROSPECTION_URI',
+      ],
+      [
+        json({ active: 1 }),
+        'no-verdict; the response does not say true or false (active); check IDP_INTROSPECTION_URI',
+      ],
+      [
+        json({}, 302),
+        'status-refused (302); the endpoint did not respond with 200; check IDP_INTROSPECTION_URI',
+      ],
+    ] as const) {
+      endpoint.say = say;
+      assert.deepEqual(problemsOf(await check(withSecret)), [`introspection lost: issuer idp, ${problem}`]);
+    }
+    assert.equal(reportOf(await check()).introspection, undefined);
   });
 
   test('reports what each issuer is shown and checked against, but no token, and fails when a file is refused [J9]', async (t) => {

@@ -1,8 +1,8 @@
 /* The long faults, one after the other: each is a test of Node's runner. Arguments select some of them by
    name.
 
-   Shows: provider faults, rotation, floods, hostile clients, a failing revocation store, and rollouts behind
-   nginx and haproxy, under load.
+   Shows: provider faults, rotation, floods, hostile clients, a failing revocation store, a failing
+   introspection endpoint, and rollouts behind nginx and haproxy, under load.
    Takes: 20 min.
    Needs: nginx and haproxy for the rollouts. */
 import { spawnSync } from 'node:child_process';

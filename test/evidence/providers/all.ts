@@ -13,7 +13,7 @@ import {
 } from '../../support/proof.ts';
 import { startProcess, type Environment, type TestProcess } from '../../support/service.ts';
 import { startBetterAuth, type BetterAuth, type JwtOptions } from './better-auth.ts';
-import { resourceFor, startOidcProvider, type OidcProvider } from './oidc-provider.ts';
+import { API, OPAQUE, resourceFor, startOidcProvider, type OidcProvider } from './oidc-provider.ts';
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'ES512', 'EdDSA'] as const;
 
@@ -220,7 +220,52 @@ async function tryOidcProvider(): Promise<void> {
   report(`${name}, under the name Ed25519, all six allowed`, named, '401 algorithm-refused');
 
   await tryFapi(provider, name);
+  await tryOpaque(provider, name);
   provider.stop();
+}
+
+/** Opaque tokens by introspection. To a JWT of its own, oidc-provider says 400. */
+async function tryOpaque(provider: OidcProvider, name: string): Promise<void> {
+  const settings = {
+    IDP_DOMAIN: provider.domain,
+    IDP_ISSUER: provider.issuer,
+    IDP_AUDIENCE: OPAQUE,
+    IDP_ALGORITHMS: 'RS256',
+    IDP_INTROSPECTION: 'opaque',
+    IDP_INTROSPECTION_CLIENT_ID: API.id,
+    IDP_INTROSPECTION_CLIENT_SECRET: API.secret,
+    IDP_INTROSPECTION_CACHE_SECONDS: '0',
+  };
+  const { token, withdraw } = await provider.opaqueToken();
+  const scoped = await ask({ environment: settings, token, route: '/api/messages' });
+  report(`${name}, an opaque token by introspection`, scoped, '200');
+  const other = { ...settings, IDP_AUDIENCE: 'https://other.example.com' };
+  report(
+    `${name}, an opaque token for another API`,
+    await ask({ environment: other, token }),
+    '401 audience-mismatch',
+  );
+  const wrong = { ...settings, IDP_INTROSPECTION_CLIENT_SECRET: 'x' };
+  report(
+    `${name}, introspection with a wrong secret`,
+    await ask({ environment: wrong, token }),
+    '503 introspection-unavailable',
+  );
+  report(`${name}, --check of introspection`, String((await check(settings)).code), '0');
+  await withdraw();
+  report(
+    `${name}, an opaque token that was withdrawn`,
+    await ask({ environment: settings, token }),
+    '401 token-inactive',
+  );
+
+  const jwt = { ...settingsOf(provider, 'RS256'), IDP_INTROSPECTION: 'jwt' };
+  const ofJwts = { ...settings, ...jwt };
+  report(
+    `${name}, a JWT by introspection`,
+    await ask({ environment: ofJwts, token: await provider.token('RS256') }),
+    '503 introspection-unavailable',
+  );
 }
 
 /** The settings of the page. */

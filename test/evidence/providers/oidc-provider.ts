@@ -14,7 +14,15 @@ export interface OidcProvider extends Listening {
   readonly issuer: string;
   /** An access token of a client that speaks for itself; bound to the key, when there is one. */
   token(algorithm: string, key?: ProofKey): Promise<string>;
+  /** An opaque access token of a user. */
+  opaqueToken(): Promise<{ readonly token: string; readonly withdraw: () => Promise<void> }>;
 }
+
+/** What introspects, as a client of the provider. */
+export const API = { id: 'orders api', secret: 'a:secret of the API%' };
+
+/** Of the opaque tokens. */
+export const OPAQUE = `${RESOURCE}opaque`;
 
 const jwkOf = ({ privateKey }: { privateKey: KeyObject }, kid: string, more: object = {}) => ({
   ...privateKey.export({ format: 'jwk' }),
@@ -47,6 +55,13 @@ const configuration = () => ({
       redirect_uris: [],
       response_types: [],
     },
+    {
+      client_id: API.id,
+      client_secret: API.secret,
+      grant_types: [],
+      redirect_uris: [],
+      response_types: [],
+    },
   ],
   scopes: ['read:messages'],
   enabledJWA: { dPoPSigningAlgValues: ['ES256', 'PS256', 'EdDSA'] },
@@ -55,12 +70,13 @@ const configuration = () => ({
     devInteractions: { enabled: false },
     clientCredentials: { enabled: true },
     dPoP: { enabled: true },
+    introspection: { enabled: true },
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo: (_: unknown, resource: string) => ({
         scope: 'read:messages',
         audience: resource,
-        accessTokenFormat: 'jwt',
+        accessTokenFormat: resource === OPAQUE ? 'opaque' : 'jwt',
         jwt: { sign: { alg: resource.slice(RESOURCE.length) } },
       }),
     },
@@ -68,8 +84,10 @@ const configuration = () => ({
 });
 
 export async function startOidcProvider(): Promise<OidcProvider> {
+  let provider: Provider | undefined;
   const listening = await listen((domain) => {
-    const answer = new Provider(`https://${domain}`, configuration()).callback();
+    provider = new Provider(`https://${domain}`, configuration());
+    const answer = provider.callback();
     return (request, response) => void answer(request, response);
   });
   const issuer = `https://${listening.domain}`;
@@ -78,6 +96,7 @@ export async function startOidcProvider(): Promise<OidcProvider> {
   return {
     ...listening,
     issuer,
+    opaqueToken: () => mintOpaque(provider!),
     token: async (algorithm, key) => {
       const proof = key && proofFor(key, endpoint);
       const response = await fetch(endpoint, {
@@ -98,6 +117,21 @@ export async function startOidcProvider(): Promise<OidcProvider> {
       return body.access_token;
     },
   };
+}
+
+/** As a login of the user would. */
+async function mintOpaque(provider: Provider) {
+  // Its types lack these classes.
+  const { Client, Grant, AccessToken, ResourceServer } = provider as never as Record<string, any>;
+  const grant = new Grant({ accountId: 'ada', clientId: 'machine' });
+  grant.addResourceScope(OPAQUE, 'read:messages');
+  const grantId: string = await grant.save();
+  const client: object = await Client.find('machine');
+  const of = { client, grantId, gty: 'authorization_code', scope: 'read:messages' };
+  const made = new AccessToken({ accountId: 'ada', ...of });
+  made.resourceServer = new ResourceServer(OPAQUE, { scope: of.scope, audience: OPAQUE });
+  const token: string = await made.save();
+  return { token, withdraw: () => made.destroy() };
 }
 
 /** A proof for the token endpoint has no `ath` (RFC 9449 §5). */
