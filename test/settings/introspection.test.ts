@@ -68,6 +68,15 @@ for (const [what, change, problem] of [
     { IDP_TOKEN_TYPE: 'at+jwt' },
     /^IDP_INTROSPECTION \(environment\): must not have opaque beside the token type at\+jwt, which only a JWT has; remove one$/,
   ],
+  [
+    'a template of tenants',
+    {
+      IDP_ISSUER: 'https://idp.test/{tenant}/',
+      IDP_TENANTS: 'a',
+      IDP_JWKS_URI: 'https://idp.test/keys',
+    },
+    /^IDP_INTROSPECTION \(environment\): is not for a template of tenants; remove it$/,
+  ],
 ] as const) {
   test(`refuses ${what} [§22, J18]`, () => {
     const environment = { ...OPAQUE, ...change };

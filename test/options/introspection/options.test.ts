@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { createGate } from '../../../src/gate.ts';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
+import { tenants } from '../../../src/tenants.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { directoryFor } from '../key-access-fixture.ts';
 
@@ -146,6 +147,16 @@ for (const [what, options, message] of [
       },
     }),
     'issuers.a: introspection: tokens: must not have opaque for a second issuer: an opaque token does not say whose it is; remove one',
+  ],
+  [
+    'a template of tenants',
+    () => ({
+      ...TEST,
+      jwksUri: 'https://idp.test/keys',
+      tenants: tenants({ issuer: 'https://idp.test/{tenant}/', list: ['a'] }),
+      introspection: jwt(),
+    }),
+    'introspection: is for an issuer of its own, not for a template of tenants; remove it',
   ],
 ] as const) {
   test(`refuses ${what}, and uses no part [§22, J18]`, () => {
