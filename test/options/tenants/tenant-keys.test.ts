@@ -288,6 +288,12 @@ test('waits a second again after the first failure since a set was held', async 
   }
   assert.deepEqual([stand.isReady(), stand.clock.pending], [true, []]);
 
+  stand.clock.advance(10 * MINUTE);
+  assert.equal(stand.isReady(), true);
+  await turn();
+  // Readiness keeps it fresh again after those pauses.
+  assert.equal(stand.fetches.length, 5);
+
   isDown = true;
   stand.clock.advance(10 * MINUTE);
   await keys.refresh();
