@@ -47,8 +47,10 @@ const TO_DO = ['likely cause', 'client', 'operator'];
 const sentenceTable =
   (first: string, sentences: Readonly<Record<string, string>>): Block =>
   (written) => {
-    const derived = Object.entries(sentences).map(([reason, sentence]) => [sentence, named(reason)]);
-    return withKept([first, 'reason', ...TO_DO], derived, written, 1);
+    const derived = Object.entries(sentences).map(([reason, sentence]) => [
+      `${named(reason)}<br>${sentence}`,
+    ]);
+    return withKept([`reason and ${first}`, ...TO_DO], derived, written);
   };
 
 /** Reasons alone, and what they mean. */
@@ -88,6 +90,13 @@ const KINDS: Readonly<Record<Kind, readonly Refused[]>> = {
   temporarily_unavailable: [unavailable('keys-unavailable', 1)],
 };
 
+/** Without `Map.groupBy`, which Node 20 does not have. */
+function grouped<T>(values: readonly T[], keyOf: (value: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, readonly T[]>();
+  for (const value of values) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value]);
+  return groups;
+}
+
 const statuses: Block = () => {
   const refusals = Object.values(KINDS).flat();
   const derived = refusals.map(({ refusal }) => {
@@ -98,11 +107,21 @@ const statuses: Block = () => {
       ),
     );
     const body = plain?.content === detailed?.content ? '' : code(String(detailed?.content));
-    return [String(plain?.status), code(refusal.kind), body];
+    return { status: plain?.status ?? 0, error: code(refusal.kind), body };
   });
-  derived.push(['500', code('server_error'), '']);
-  derived.sort(([one = ''], [other = '']) => one.localeCompare(other));
-  return tableOf(['status', '`error`', 'body with `ERROR_DETAIL=true`, if different'], derived);
+  derived.push({ status: 500, error: code('server_error'), body: '' });
+  derived.sort((one, other) => one.status - other.status);
+
+  const errors = grouped(derived, ({ status }) => String(status));
+  const listed = [...errors].map(([status, rows]) => {
+    return `- ${status}: ${[...new Set(rows.map(({ error }) => error))].join(', ')}\n`;
+  });
+  const detailed = derived.filter(({ body }) => body !== '');
+  const bodies = tableOf(
+    ['`error`', 'body with `ERROR_DETAIL=true`'],
+    detailed.map(({ error, body }) => [error, body]),
+  );
+  return `${listed.join('')}\n${bodies}`;
 };
 
 const challenges: Block = () => {
@@ -141,9 +160,9 @@ const CONTENT_KINDS = [
 
 const contentReasons: Block = (written) => {
   const derived = CONTENT_KINDS.flatMap((kind) =>
-    Object.entries(REFUSALS[kind]).map(([reason, message]) => [message, named(reason), code(kind)]),
+    Object.entries(REFUSALS[kind]).map(([reason, message]) => [`${named(reason)}<br>${message}`, code(kind)]),
   );
-  return withKept(['message', 'reason', '`error`', ...TO_DO], derived, written, 1);
+  return withKept(['reason and message', '`error`', ...TO_DO], derived, written);
 };
 
 const HTTP_REASONS = {
@@ -414,10 +433,10 @@ const ordersSizes: Block = () => {
 
 const ordersOutcomes: Block = () => {
   const results = readResults();
-  const rows = differencesIn(results).map((name) => [
-    name,
-    ...Object.values(results).map(({ outcomes }) => outcomes[name] ?? ''),
-  ]);
+  const outcomesOf = (name: string) => Object.values(results).map(({ outcomes }) => outcomes[name] ?? '');
+
+  const alike = grouped(differencesIn(results), (name) => outcomesOf(name).join(' | '));
+  const rows = [...alike].map(([outcomes, names]) => [names.join('<br>'), outcomes]);
   return tableOf(['sent', ...Object.keys(results)], rows);
 };
 
@@ -425,19 +444,17 @@ const ordersOutcomes: Block = () => {
 const readingOrder: Block = (written) => {
   const folders = new Set(FLOORS.map(([folder]) => folder));
   const derived = [...folders].map((folder) => [folder === '' ? 'entry points' : code(folder)]);
-  return withKept(['folder', 'ask', 'run with it'], derived, written);
+  return withKept(['folder', 'ask'], derived, written);
 };
 
 /** The evidence tools, by the comments that open them. */
 const evidence: Block = () => {
-  const rows = readTools().map(({ name, shows, takes, needs }) => [
-    code(`npm run evidence ${name}`),
-    // Their links start at the root, and those of the page in its folder.
-    shows.replaceAll('](docs/', ']('),
-    takes,
-    needs,
-  ]);
-  return tableOf(['command', 'shows', 'takes', 'needs besides `npm ci`'], rows);
+  const rows = readTools().map(({ name, shows }) => {
+    // Their links start at the root, and those of the page in its folder. Arguments are left to the command.
+    const text = shows.replaceAll('](docs/', '](').replaceAll(/ \([^()]+\)/g, '');
+    return [code(name), text];
+  });
+  return tableOf(['tool', 'shows'], rows);
 };
 
 export const BLOCKS: Readonly<Record<string, Block>> = {

@@ -23,7 +23,7 @@ function readMeanings(): ReadonlyMap<string, string> {
 
 function shown(value: unknown): string {
   const text = Array.isArray(value) ? value.join(', ') : String(value ?? '');
-  return text === '' ? 'none' : code(text);
+  return text === '' ? '' : code(text);
 }
 
 const { profile, ...others } = PROFILE_SETTINGS;
@@ -64,7 +64,7 @@ export function settingsTable(written: readonly Cells[]): string {
   const inA = readDefaults('A');
   const inB = readDefaults('B');
   const derived = Object.values(ROWS).map((row, index) => {
-    const names = [row.env, row.yaml].map((name) => (name === '' ? 'none' : code(name)));
+    const names = [row.env, row.yaml].map((name) => (name === '' ? '' : code(name)));
     const a = inA[index] ?? '';
     const b = inB[index] ?? '';
     const meaning = meanings.get(row.env);
@@ -74,7 +74,7 @@ export function settingsTable(written: readonly Cells[]): string {
   const others = [
     '`ISSUERS`, `ISSUER_<NAME>_…`',
     '`issuers.<name>.…`',
-    'none',
+    '',
     plain(meanings.get('ISSUERS') ?? ''),
   ];
   return withKept(['environment', 'YAML', 'default', 'meaning'], [...derived, others], written, 1);

@@ -26,6 +26,12 @@ test('a row keeps its handwritten cells when rows change in order, cells or numb
   ]);
 });
 
+test('a row is recognised by its cell up to a line break', () => {
+  const before = [['`a`<br>old', 'wait']];
+  const rows = rowsOf(withKept(['reason', 'what to do'], [['`a`<br>new']], before));
+  assert.deepEqual(rows, [['`a`<br>new', 'wait']]);
+});
+
 test('a row can be recognised by a cell other than its first', () => {
   assert.deepEqual(rowsOf(withKept(HEAD, [['`x`', 'info']], [['`a`', 'info', 'wait']], 1)), [
     ['`x`', 'info', 'wait'],

@@ -21,12 +21,14 @@ export const UNSAID = '–';
 
 /**
  * Adds handwritten cells to derived ones: from the same row of the document, or from the row with the same
- * cell at `key`. Marks new ones as unwritten.
+ * cell at `key`, up to a line break in it. Marks new ones as unwritten.
  */
 export function withKept(head: Cells, derived: readonly Cells[], written: readonly Cells[], key = 0): string {
+  const keyOf = (row: Cells) => row[key]?.split('<br>')[0];
+
   const rows = derived.map((cells) => {
     const isSame = (row: Cells) => cells.every((cell, index) => row[index] === cell);
-    const before = written.find(isSame) ?? written.find((row) => row[key] === cells[key]) ?? [];
+    const before = written.find(isSame) ?? written.find((row) => keyOf(row) === keyOf(cells)) ?? [];
     const kept = head.slice(cells.length).map((_, index) => before[cells.length + index] ?? UNSAID);
     return [...cells, ...kept];
   });

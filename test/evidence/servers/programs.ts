@@ -11,8 +11,10 @@ export const PAGE = 'docs/in-front-of-your-server.md';
 export interface Server {
   /** The heading above its lines in the page. */
   readonly heading: string;
-  /** `PAGE`, unless it is another, of which the lines in JavaScript count. */
+  /** `PAGE`, unless it is another. */
   readonly page?: string;
+  /** Of the lines: TypeScript in `PAGE`, otherwise JavaScript, unless it is another. */
+  readonly language?: 'ts';
   /** A heading whose first sample comes before these lines. */
   readonly also?: string;
   readonly before: string;
@@ -241,10 +243,10 @@ export type { Access, Caller, Server };
 }
 
 export function programOfServer(server: Server) {
-  const { heading, page, also, before, after = '', replaced = [] } = server;
+  const { heading, page = PAGE, also, before, after = '', replaced = [] } = server;
+  const { language = page === PAGE ? 'ts' : 'js' } = server;
   const [first = ''] = also === undefined ? [] : samplesUnder(PAGE, also, 'ts');
-  const own = page === undefined ? samplesUnder(PAGE, heading, 'ts') : samplesUnder(page, heading, 'js');
-  const lines = first + own.join('');
+  const lines = first + samplesUnder(page, heading, language).join('');
   const changed = replaced.reduce((text, [was, is]) => text.replace(was, is), lines);
   return programOf(changed, before, after);
 }

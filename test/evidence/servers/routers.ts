@@ -1,7 +1,9 @@
-/* Routers with one endpoint for everything, with the lines of the page: tRPC and GraphQL. */
+/* Routers with one endpoint for everything, with the lines of their own page: tRPC and GraphQL. */
 import type { Server } from './programs.ts';
 
 const BY_FETCH = {
+  page: 'test/package/gates/README.md',
+  language: 'ts',
   before: `import { getRequestListener } from '@hono/node-server';`,
   dots: 'resolved',
 } as const;
