@@ -175,81 +175,81 @@ const HTTP_REASONS = {
 
 /** What a reviewer of a deployment reads. Without `of`, in addition to the rows above; a part, in addition to a gate. */
 const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPart?: true }>[] = [
-  { when: 'you run `createGate`', entries: ['gate.ts'] },
+  { when: '`createGate`', entries: ['gate.ts'] },
   {
-    when: 'you run `createService`',
+    when: '`createService`',
     entries: ['service/create-service.ts', 'service/routes/inputs.ts', 'service/routes/handler-reply.ts'],
   },
-  { when: 'you run `runService`', entries: ['gatehouse.ts'] },
-  { when: 'you run `server.js`', entries: ['server.ts'] },
-  { when: 'you run `runForwardAuth`', entries: ['options/forward-auth.ts'], isPart: true },
+  { when: '`runService`', entries: ['gatehouse.ts'] },
+  { when: '`server.js`', entries: ['server.ts'] },
+  { when: '`runForwardAuth`', entries: ['options/forward-auth.ts'], isPart: true },
   {
-    when: 'you import `gatehouse-http/log`, or run a process, which always has a log',
+    when: '`gatehouse-http/log` or any process',
     entries: ['log.ts', 'options/log.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/redis`, or set `IDP_DPOP_REPLAY_STORE`',
+    when: '`gatehouse-http/redis` or `IDP_DPOP_REPLAY_STORE`',
     entries: ['redis.ts', 'options/redis/replay.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/revocations`, or set `REVOCATION_STORE`',
+    when: '`gatehouse-http/revocations` or `REVOCATION_STORE`',
     entries: ['revocations.ts', 'options/redis/revocations.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/proxy`, or set `IDP_PROXY`',
+    when: '`gatehouse-http/proxy` or `IDP_PROXY`',
     entries: ['proxy.ts', 'options/proxy.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/certificates`, or set `CLIENT_CERT_SOURCE`',
+    when: '`gatehouse-http/certificates` or `CLIENT_CERT_SOURCE`',
     entries: ['certificates.ts', 'options/certificates/certificates.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/key-access`, or set `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`',
+    when: '`gatehouse-http/key-access` or `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`',
     entries: ['key-access.ts', 'options/key-access.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/tenants`, or set `IDP_TENANTS`',
+    when: '`gatehouse-http/tenants` or `IDP_TENANTS`',
     entries: ['tenants.ts', 'options/tenants/tenants.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/introspection`, or set `IDP_INTROSPECTION`',
+    when: '`gatehouse-http/introspection` or `IDP_INTROSPECTION`',
     entries: ['introspection.ts', 'options/introspection/introspection.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/resource-metadata`, or set `RESOURCE_URL`',
+    when: '`gatehouse-http/resource-metadata` or `RESOURCE_URL`',
     entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/cors`, or set `CORS_ALLOWED_ORIGINS`',
+    when: '`gatehouse-http/cors` or `CORS_ALLOWED_ORIGINS`',
     entries: ['cors.ts', 'options/cors.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/metrics`, or set `METRICS_PORT`',
+    when: '`gatehouse-http/metrics` or `METRICS_PORT`',
     entries: ['metrics.ts', 'options/metrics/metrics-listener.ts'],
     isPart: true,
   },
   {
-    when: 'a process finds `.env`, `application.yml` or the file of `CONFIG_FILE`',
+    when: 'a process with `.env`, `application.yml` or `CONFIG_FILE`',
     entries: ['settings/dot-env.ts', 'settings/yaml.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/decisions`',
+    when: '`gatehouse-http/decisions`',
     entries: ['decisions.ts', 'options/decisions.ts'],
     isPart: true,
   },
   {
-    when: 'you import `gatehouse-http/openapi`',
+    when: '`gatehouse-http/openapi`',
     entries: ['openapi.ts', 'options/openapi/openapi.ts'],
     isPart: true,
   },
@@ -267,7 +267,7 @@ const whatToRead: Block = () => {
     if (!isPart) named = known;
     return [when, names.map(code).join(', '), linesIn(added, sources, 10)];
   });
-  return tableOf(['when', 'read', 'lines, at most'], rows);
+  return tableOf(['with', 'read', 'lines, at most'], rows);
 };
 
 /** Rounded up, which stays true for a while. */

@@ -1,8 +1,7 @@
 /* Runs a service under mixed traffic with Prometheus beside it for three minutes, and keeps what Prometheus makes of the
    expressions of docs/dashboard.json, from which `npm run docs` draws the picture of the dashboard.
 
-   Shows: values for every expression of [docs/dashboard.json](docs/dashboard.json) from a real service, from
-   which the dashboard's picture is drawn.
+   Shows: values for every expression of [docs/dashboard.json](docs/dashboard.json) from a real service.
    Takes: 4 min.
    Needs: `prometheus`. */
 import { spawn } from 'node:child_process';

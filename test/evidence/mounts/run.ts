@@ -1,10 +1,8 @@
 /* Runs the programs of test/package/mounts as they stand there, each as a service of its own, and asks them
    what their real clients ask, and what no client should.
 
-   Shows: whole programs mounted in a service: GraphQL Yoga, tRPC, a Hono app and an MCP
-   server: their calls, streams that end with the token, further accesses, and bodies that are too long (`npm run
-   evidence mounts cost` for the processor time of a mounted handler beside that under @hono/node-server, on a
-   quiet machine).
+   Shows: GraphQL Yoga, tRPC, a Hono app and an MCP server mounted in a service (`npm run evidence mounts
+   cost` for the processor time of a mounted handler beside that under @hono/node-server, on a quiet machine).
    Takes: 15 s.
    Needs: packages. */
 import assert from 'node:assert/strict';

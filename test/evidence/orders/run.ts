@@ -2,8 +2,8 @@
    recommend: sends all of them the same requests, and compares the outcomes with those of results.json, from
    which the tables of docs/compared.md are made. `--write` writes that file.
 
-   Shows: the same API in gatehouse, Express, Fastify and Hono: lines, what its author had to think of, and the
-   requests to which they respond differently: see [docs/compared.md](docs/compared.md#the-same-api-four-times).
+   Shows: the same API in gatehouse, Express, Fastify and Hono: see
+   [docs/compared.md](docs/compared.md#the-same-api-four-times).
    Takes: 40 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';

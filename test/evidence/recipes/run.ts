@@ -1,8 +1,8 @@
 /* The recipes of docs/recipes.md that need more than the package.
 
-   Shows: that the recipes of [docs/recipes.md](docs/recipes.md) work with a real PostgreSQL, also when that is down,
-   slow or silent; that the packages `eventsource` and `@microsoft/fetch-event-source` come back to an event stream
-   with a fresh token; and that an API in Express, ported to a service, responds as before.
+   Shows: that the [recipes](docs/recipes.md) work with a real PostgreSQL, also when that is down, slow or
+   silent; that event streams come back with a fresh token; and that an API ported from Express responds as
+   before.
    Takes: 1 min.
    Needs: packages, postgresql. */
 import { tryEventClients } from './events.ts';

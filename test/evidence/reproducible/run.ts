@@ -3,7 +3,7 @@
    differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
    compares a tarball that was packed elsewhere.
 
-   Shows: byte-identical tarballs and images from two folders and two major versions of Node, or identical to a
+   Shows: byte-identical tarballs and images from two folders and two versions of Node, or identical to a
    published tarball that you pass.
    Takes: 10 s.
    Needs: packages, git. */
