@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 44_030,
   runService: 57_120,
   server: 58_330,
-  'all of src': 102_020,
+  'all of src': 102_110,
 };
 
 const GROWTH = 1.02;

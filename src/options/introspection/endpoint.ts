@@ -32,6 +32,19 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'app
 /** How long a connection without a question is kept. */
 const IDLE_MILLIS = 30_000;
 
+/** Of the discovery document: its status says nothing about a token, or about this client. */
+export class DiscoveryError extends FetchError {
+  readonly #ofDiscovery = true;
+
+  static override is(thrown: unknown): thrown is DiscoveryError {
+    return #ofDiscovery in Object(thrown);
+  }
+}
+
+function rethrowOfDiscovery(error: unknown): never {
+  throw FetchError.is(error) ? new DiscoveryError(error.reason, error.code) : error;
+}
+
 /** Of whom a question can be put. */
 export interface Asker {
   /** Rejects with `FetchError`; any other error is a bug. */
@@ -98,7 +111,7 @@ function createDiscovery({ domain, issuer, keyAccess }: IssuerValues, connect: C
   const fetchDocument = withDeadline(fetchKeys);
 
   return async function discover() {
-    const document = await fetchDocument();
+    const document = await fetchDocument().catch(rethrowOfDiscovery);
     // OpenID Connect Discovery §4.3
     if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
 

@@ -14,7 +14,7 @@ import { unavailable, Refused } from '../../verify/base/refusal.ts';
 import { withDeadline } from '../../verify/keys/fetch.ts';
 import { FetchError } from '../../verify/keys/jwks.ts';
 import type { Probed } from '../../verify/token/verify.ts';
-import type { Asker } from './endpoint.ts';
+import { DiscoveryError, type Asker } from './endpoint.ts';
 
 const MAX_UNDER_WAY = 64;
 const MAX_WAITING = 1_000;
@@ -33,6 +33,8 @@ export interface Answer {
 interface Problem {
   readonly reason: IntrospectionReason;
   readonly code: string;
+  /** Whether it is about the token, which a client chooses. */
+  readonly isOfClient?: boolean;
   /** For the log, if it is a bug. */
   readonly bug?: Fields;
 }
@@ -186,10 +188,8 @@ export class Questions {
     this.#surroundings.log('introspection ready', { issuer: printable(this.#issuerName) });
   }
 
-  #fail(number: number, { reason, code, bug }: Problem) {
+  #fail(number: number, { reason, code, isOfClient, bug }: Problem) {
     this.#count('failed');
-    // A client chooses the token: what the issuer cannot read says nothing about the issuer.
-    const isOfClient = reason === 'status-refused' && code === '400';
     if (!isOfClient && number > this.#lastAnswered) {
       this.#failures += 1;
       this.#asker.forget();
@@ -223,8 +223,13 @@ const ACTIVE = { reason: 'active', code: '' } as const;
 
 const UNFORESEEN = { reason: 'unforeseen', code: '' } as const;
 
-/** RFC 7662 §2.3, RFC 6749 §5.2: 401 says that this API may not ask, and nothing about the token. */
-function problemIn({ reason, code }: FetchError): Problem {
-  const isRefused = reason === 'status-refused' && (code === '401' || code === '403');
-  return { reason: isRefused ? 'client-refused' : reason, code };
+function problemIn(error: FetchError): Problem {
+  const { reason, code } = error;
+  if (reason !== 'status-refused' || DiscoveryError.is(error)) return { reason, code };
+
+  // RFC 7662 §2.3, RFC 6749 §5.2: this API may not ask, which says nothing about the token.
+  if (code === '401' || code === '403') return { reason: 'client-refused', code };
+
+  // A client chooses the token: what the issuer cannot read says nothing about the issuer.
+  return { reason, code, isOfClient: code === '400' };
 }

@@ -31,6 +31,8 @@ export interface FakeEndpoint {
   say: Say;
   /** The discovery document. */
   document: object | undefined;
+  /** The status of the discovery document. Default: 200, or 404 if there is none. */
+  documentStatus: number | undefined;
   /** How often that was fetched. */
   readonly fetches: number;
 }
@@ -56,8 +58,9 @@ export async function startEndpoint(
     const { method = '', url: path = '', headers, socket } = request;
     if (method === 'GET') {
       fetches += 1;
-      response.writeHead(endpoint.document === undefined ? 404 : 200);
-      response.end(JSON.stringify(endpoint.document));
+      const { document, documentStatus = document === undefined ? 404 : 200 } = endpoint;
+      response.writeHead(documentStatus);
+      response.end(JSON.stringify(document));
       return;
     }
 
@@ -95,6 +98,7 @@ export async function startEndpoint(
     sockets,
     say: json({ active: false }),
     document: { issuer, introspection_endpoint: uri },
+    documentStatus: undefined,
     get connections() {
       return connections;
     },

@@ -13,6 +13,8 @@ import {
   type Authenticate,
 } from '../../../src/options/introspection/client.ts';
 import { createEndpoint, type Asker } from '../../../src/options/introspection/endpoint.ts';
+import { Questions } from '../../../src/options/introspection/questions.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { issuerOf } from '../../../src/verify/options.ts';
 import { startProxy } from '../../idp/proxy.ts';
@@ -188,6 +190,30 @@ describe('the address', () => {
       endpoint.document = change(endpoint);
       assert.deepEqual(await failureOf(askerFor(endpoint, { isDiscovered: true })), failure);
       assert.deepEqual(endpoint.questions, []);
+    });
+  }
+
+  for (const status of [400, 401, 403, 500]) {
+    test(`is looked for again after a discovery document of status ${status}, which is a failure [§22]`, async (t) => {
+      const endpoint = await startEndpoint(t);
+      endpoint.documentStatus = status;
+      const logs: unknown[] = [];
+      const around = {
+        clock: new TestClock(NOW * 1000),
+        count: undefined,
+        log: (event: string, { reason, code }: Record<string, unknown>) =>
+          void logs.push([event, reason, code].filter(Boolean)),
+      };
+      const questions = new Questions('idp', askerFor(endpoint, { isDiscovered: true }), around);
+      assert.ok((await questions.answerTo(TOKEN, 'digest')) instanceof Refused);
+
+      endpoint.documentStatus = undefined;
+      const answer = await questions.answerTo(TOKEN, 'digest');
+      assert.ok(!(answer instanceof Refused));
+      assert.deepEqual(logs, [
+        ['introspection lost', 'status-refused', String(status)],
+        ['introspection ready'],
+      ]);
     });
   }
 
