@@ -381,6 +381,11 @@ for (const [what, issuers, problem] of [
     { ...GIVEN.issuers, again: GIVEN.issuers.partner },
     /^issuers\.again: issuer: is also the issuer \(iss\) of another; give each its own$/,
   ],
+  [
+    'a brace in the URL of the keys',
+    partnerWith({ jwksUri: 'https://partner.test/{tenant}/keys' }),
+    /^issuers\.partner: jwksUri: must have no brace without the option tenants; /,
+  ],
   ['an upper-case name', { Other: GIVEN.issuers.partner }, NAMES],
   ['the name of the first', { idp: GIVEN.issuers.partner }, NAMES],
   ['a Map', new Map([['partner', GIVEN.issuers.partner]]), /^issuers: must be an object with the options of/],
