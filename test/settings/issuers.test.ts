@@ -4,7 +4,10 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readGateOptions } from '../../src/gate/options.ts';
-import { ISSUER_RULES } from '../../src/verify/options.ts';
+import { introspection } from '../../src/introspection.ts';
+import { keyAccess } from '../../src/key-access.ts';
+import { tenants } from '../../src/tenants.ts';
+import { ISSUER_RULES, type IssuerValues } from '../../src/verify/options.ts';
 import { valuesOf } from '../support/settings.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, type Sources } from './every-setting.ts';
 
@@ -356,6 +359,22 @@ test('gives issuers in code the values that loaded ones have', async () => {
   const options = Object.fromEntries(Object.entries(LOADED).filter(([name]) => name in ISSUER_RULES));
   const everything = { ...GIVEN, issuers: { partner: options } };
   assert.deepEqual(readGateOptions(everything as never).issuers.partner, options);
+});
+
+test('keeps the parts of an issuer, and those of no other', () => {
+  const caFile = fileURLToPath(new URL('../idp/tls/authority.pem', import.meta.url));
+  for (const part of [
+    { keyAccess: keyAccess({ caFile }) },
+    { introspection: introspection({ tokens: ['jwt'], clientId: 'a', clientSecret: 'b' }) },
+    {
+      tenants: tenants({ issuer: 'https://partner.test/{tenant}', list: ['a'] }),
+      jwksUri: 'https://partner.test/keys',
+    },
+  ]) {
+    const { idp, partner } = readGateOptions({ ...GIVEN, issuers: partnerWith(part) }).issuers;
+    const [[name, value]] = Object.entries(part) as [[keyof IssuerValues, unknown]];
+    assert.deepEqual([idp?.[name], partner?.[name] === value], [undefined, true]);
+  }
 });
 
 const partnerWith = (changes: object) => ({ partner: { ...GIVEN.issuers.partner, ...changes } });
