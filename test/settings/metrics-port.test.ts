@@ -5,6 +5,7 @@ import { load, onlyProblem, REQUIRED } from './every-setting.ts';
 
 for (const environment of [
   { PORT: '9464', METRICS_PORT: '9464' },
+  { PORT: '1', METRICS_PORT: '1' },
   { METRICS_PORT: '3001' },
   { PROFILE: 'A', METRICS_PORT: '8080' },
 ]) {
