@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 18_450,
-  createGate: 29_460,
-  createService: 44_030,
-  runService: 57_120,
-  server: 58_330,
-  'all of src': 102_110,
+  verify: 18_465,
+  createGate: 29_480,
+  createService: 44_045,
+  runService: 57_140,
+  server: 58_350,
+  'all of src': 102_130,
 };
 
 const GROWTH = 1.02;

@@ -71,6 +71,8 @@ export function createKeySet(
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
     if (awaited === undefined) return refusal(key, kid, hasKeys).with({ issuerName });
+    // Perhaps the key is new: no 401.
+    if (awaited === 'shed') return unavailable('keys-unavailable').with({ issuerName });
 
     if (waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 
@@ -132,7 +134,7 @@ export function createKeySet(
     const now = clock.monotonic();
     const lastMillis = isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis;
     if (now - lastMillis < REQUEST_PAUSE_MILLIS) return undefined;
-    if (isForUnknownKid && !mayFetchForKid()) return undefined;
+    if (isForUnknownKid && !mayFetchForKid()) return 'shed';
 
     if (isForUnknownKid) lastUnknownKidFetchMillis = now;
     return refresh();
