@@ -29,6 +29,13 @@ const PHRASES_OF_DOCUMENTS: typeof PHRASES = [
   [/\bas ever\b/, 'as usual'],
   [/\bis due\b/, 'is pending'],
   [/\bthat you have\b/, 'your existing …'],
+  [/\bprivate authorit(?:y|ies)\b/, 'private CA'],
+  [/\bcounts? as absent\b/, 'is treated as missing'],
+  [/\b(?:503|401) at once\b/, '503 immediately'],
+  [/\bwhat its lines are for\b/i, 'Why it is written this way'],
+  [/\bis away\b(?!')/, 'is down'],
+  [/\b(?:keys|tokens|scopes|name) alone\b/, 'only …, before the noun'],
+  [/\bgets? (?:one|a name) of its own\b/, 'gets its own …'],
 ];
 
 const sources = (folder: string) =>

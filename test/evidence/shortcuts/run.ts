@@ -3,13 +3,20 @@
    in their names.
 
    Shows: the cost of a request without each [piece of code that exists only for
-   speed](docs/speed.md#code-that-exists-only-for-speed). Takes: 20 min. Needs: a quiet machine. */ import { rmSync } from
-   'node:fs'; import { startProvider, type Provider } from '../../idp/provider.ts'; import { throughput } from
-   '../bench/generators.ts'; import { ENVIRONMENT, jobOf, warmUp, type Load } from '../bench/loads.ts'; import { GATEHOUSE, OWN,
-   SLICE, WARM } from '../bench/plan.ts'; import { AUDIENCE, keySet, preparePools, RESERVED } from '../bench/pools.ts'; import {
-   leaveServerCore, startServer, type RunningServer } from '../bench/processes.ts'; import { demandQuiet } from
-   '../bench/quiet.ts'; import { median } from '../bench/rounds.ts'; import { makeTree } from '../variants/tree.ts'; import {
-   SHORTCUTS, type Shortcut } from './shortcuts.ts';
+   speed](docs/speed.md#code-that-exists-only-for-speed).
+   Takes: 20 min.
+   Needs: a quiet machine. */
+import { rmSync } from 'node:fs';
+import { startProvider, type Provider } from '../../idp/provider.ts';
+import { throughput } from '../bench/generators.ts';
+import { ENVIRONMENT, jobOf, warmUp, type Load } from '../bench/loads.ts';
+import { GATEHOUSE, OWN, SLICE, WARM } from '../bench/plan.ts';
+import { AUDIENCE, keySet, preparePools, RESERVED } from '../bench/pools.ts';
+import { leaveServerCore, startServer, type RunningServer } from '../bench/processes.ts';
+import { demandQuiet } from '../bench/quiet.ts';
+import { median } from '../bench/rounds.ts';
+import { makeTree } from '../variants/tree.ts';
+import { SHORTCUTS, type Shortcut } from './shortcuts.ts';
 
 const ROUNDS = 21;
 /** For these, tokens or proofs are made. */
