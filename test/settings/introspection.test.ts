@@ -50,7 +50,7 @@ for (const [what, change, problem] of [
   [
     'no client id',
     { IDP_INTROSPECTION_CLIENT_ID: '' },
-    /^IDP_INTROSPECTION_CLIENT_ID or idp\.introspectionClientId \(environment.*\): is required by IDP_INTROSPECTION; set/,
+    /^IDP_INTROSPECTION_CLIENT_ID or idp\.introspectionClientId \(environment.*\): is required by IDP_INTROSPECTION; set the client id of this API at the issuer$/,
   ],
   [
     'neither secret nor key file',

@@ -1,8 +1,17 @@
-/* The name of an access, and how it treats credentials. */
+/* The name of an access, how it treats credentials, and that nobody changes one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import {
+  authenticated,
+  checkAccess,
+  isAccess,
+  needs,
+  open,
+  optional,
+} from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
+import { clock } from '../../support/caller.ts';
 
 for (const [access, name, credentials] of [
   [open, 'open', 'ignored'],
@@ -13,3 +22,27 @@ for (const [access, name, credentials] of [
   test(`an access has the name ${name} and its credentials are ${credentials}`, () =>
     assert.deepEqual([access.name, access.credentials], [name, credentials]));
 }
+
+for (const access of [open, optional, authenticated, needs(scope('a'))]) {
+  test(`nobody changes the access ${access.name}, or makes one by its constructor`, () => {
+    assert.ok(isAccess(access) && Object.isFrozen(access) && Object.isFrozen(access.guards));
+    assert.equal(Object.getPrototypeOf(access).constructor, Object);
+    assert.equal(isAccess({ ...access }), false);
+  });
+}
+
+const QUESTION = { facts: { method: 'GET', host: 'api.test', path: '/', rawHeaders: [] } };
+
+test('requires credentials if one of several demands does', () => {
+  for (const [demands, isRefused] of [
+    [[optional, authenticated], true],
+    [[authenticated, optional], true],
+    [[open, optional], false],
+    [[], false],
+  ] as const) {
+    const surroundings = { clock, log: () => {}, count: undefined };
+    const refused = checkAccess(demands, undefined, true, QUESTION, surroundings);
+    assert.equal(refused instanceof Refused, isRefused);
+    if (refused instanceof Refused) assert.equal(refused.refusal.reason, 'no-credentials');
+  }
+});
