@@ -36,6 +36,16 @@ for (const { name, env = '', yaml = '', good, bad } of SETTINGS) {
   });
 }
 
+test('reads spring.application.name from YAML alone', () => {
+  const { env, yaml } = PROFILE_SETTINGS.springApplicationName;
+  assert.deepEqual([env, yaml], ['', 'spring.application.name']);
+});
+
+test('has the issuer of its domain by default, and none while the domain has a problem', () => {
+  const { byDefault } = ISSUER_SETTINGS.issuer;
+  assert.deepEqual([byDefault!({ domain: 'idp.test' }), byDefault!({})], ['https://idp.test/', undefined]);
+});
+
 test('asks the part of tenants only about a URL with a brace', async () => {
   for (const { importRule } of [ISSUER_SETTINGS.issuer, ISSUER_SETTINGS.jwksUri]) {
     assert.equal(await importRule!('https://idp.test/'), undefined);

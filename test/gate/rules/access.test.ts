@@ -8,6 +8,7 @@ import {
   needs,
   open,
   optional,
+  toBeAwaited,
 } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
@@ -45,4 +46,14 @@ test('requires credentials if one of several demands does', () => {
     assert.equal(refused instanceof Refused, isRefused);
     if (refused instanceof Refused) assert.equal(refused.refusal.reason, 'no-credentials');
   }
+});
+
+test('shows no refusal of a verdict that was not awaited, and the verdict to who waits [§28]', async () => {
+  const verdict = { refusal: undefined };
+  const promise = toBeAwaited(verdict);
+  assert.throws(() => (promise as unknown as typeof verdict).refusal, {
+    name: 'TypeError',
+    message: 'authorize waits for the decisions of this access; await it',
+  });
+  assert.equal(await promise, verdict);
 });
