@@ -201,7 +201,7 @@ test('refuses a source of certificates without the addresses of the proxies', ()
   const environment = { ...REQUIRED, CLIENT_CERT_SOURCE: 'pem' };
   assert.match(
     onlyProblem({ environment }),
-    /^CLIENT_CERT_PROXIES or api\.clientCertProxies \(environment, .*\): is required by CLIENT_CERT_SOURCE; list/,
+    /^CLIENT_CERT_PROXIES or api\.clientCertProxies \(environment, .*\): is required by CLIENT_CERT_SOURCE; list the addresses of the proxies that send the field$/,
   );
 });
 

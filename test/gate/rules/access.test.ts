@@ -12,7 +12,7 @@ import {
 } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { clock } from '../../support/caller.ts';
+import { callerWith, clock } from '../../support/caller.ts';
 
 for (const [access, name, credentials] of [
   [open, 'open', 'ignored'],
@@ -56,4 +56,17 @@ test('shows no refusal of a verdict that was not awaited, and the verdict to who
     message: 'authorize waits for the decisions of this access; await it',
   });
   assert.equal(await promise, verdict);
+});
+
+test('admits only a caller that the sender check has made', () => {
+  const genuine = callerWith({ scope: 'a' });
+  for (const access of [authenticated, needs(scope('a'))]) {
+    assert.equal(access.admit(genuine), genuine);
+    for (const forged of [undefined, { ...genuine }, Object.create(genuine)]) {
+      assert.throws(() => access.admit(forged), {
+        name: 'TypeError',
+        message: 'the caller was not made by the sender check',
+      });
+    }
+  }
 });
