@@ -4,6 +4,7 @@ import { CORS_DEFAULTS } from '../../src/options/cors.ts';
 import { INTROSPECTION_DEFAULTS } from '../../src/options/introspection/introspection.ts';
 import { LOG_DEFAULTS } from '../../src/options/log.ts';
 import { PROFILE_SETTINGS } from '../../src/profiles/settings.ts';
+import { TENANTS_DEFAULTS } from '../../src/options/tenants/tenants.ts';
 import { SERVICE_DEFAULTS } from '../../src/service/options.ts';
 import { ISSUER_SETTINGS, type Setting } from '../../src/settings/table.ts';
 import { issuerOf } from '../../src/verify/options.ts';
@@ -37,6 +38,8 @@ const OF_OPTIONS: Readonly<Record<string, unknown>> = {
   ...SERVICE_DEFAULTS,
   logLevel: LOG_DEFAULTS.level,
   accessLog: LOG_DEFAULTS.access,
+  errorMessages: LOG_DEFAULTS.errorMessages,
+  tenantClaim: TENANTS_DEFAULTS.claim,
   clientCertRequired: CERTIFICATE_DEFAULTS.required,
   corsAllowCredentials: CORS_DEFAULTS.credentials,
   introspectionAudience: INTROSPECTION_DEFAULTS.audience,

@@ -63,6 +63,8 @@ export const TENANTS_RULES: RulesOf<TenantsOptions> = {
   authorizationServer: ISSUER_RULES.issuer,
 };
 
+export const TENANTS_DEFAULTS = { claim: 'tid' };
+
 const REQUIRED = {
   issuer: 'is missing; write the issuers (iss) of the tenants, with {tenant} as one segment',
   list: "is missing; list the tenants, or write ['*'] for every tenant of the provider",
@@ -86,7 +88,7 @@ const NO_SERVER = 'is required by resource metadata; set the URL of the authoriz
  * @example tenants({ issuer: 'https://login.microsoftonline.com/{tenant}/v2.0', list: [tenantId] })
  */
 export function tenants(options: TenantsOptions): TenantsPart {
-  const read = readOptions<TenantsValues>(options, TENANTS_RULES, { claim: 'tid' }, REQUIRED, OWNER);
+  const read = readOptions<TenantsValues>(options, TENANTS_RULES, TENANTS_DEFAULTS, REQUIRED, OWNER);
   const { issuer, list, claim, authorizationServer } = read;
   const template = new Template(issuer, list);
 
