@@ -220,7 +220,8 @@ export function problemsOf(served: Routes, { isPolicy }: Kind, paths: readonly s
   const { routes: all }: Routes = Object(served);
   if (!Array.isArray(all)) return routesProblems(served, ownPaths, isPolicy);
 
-  const routes = all.filter((route) => !isMount(route));
+  // Copied: `filter` would skip holes.
+  const routes = [...all].filter((route) => !isMount(route));
   const ofRoutes = routesProblems({ ...served, routes }, ownPaths, isPolicy);
   return [...ofRoutes, ...mountProblems(all.filter(isMount), ownPaths, isPolicy)];
 }

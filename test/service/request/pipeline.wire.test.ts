@@ -255,6 +255,8 @@ test('reports every problem of a table of routes at once, each with its route', 
     get('/a', open, nothing),
     { ...get('/d', open, nothing) } as never,
   ];
+  // A hole.
+  routes.length += 1;
   const rules = [get('/admin', open, nothing) as never, under('/admin', needs(scope('e')))];
   const settings = { domain: 'idp.test', audience: 'api' };
   assert.throws(() => createService({ routes, rules }, settings), {
@@ -265,6 +267,8 @@ test('reports every problem of a table of routes at once, each with its route', 
       'POST /healthz: matches /healthz, which the service serves itself; change the pattern',
       'GET /a and /a: both match /a, and neither is more specific; give one of them another path',
       'GET /d: is not a route; make one with get, post, put, patch or del',
+      'undefined undefined: is not a route; make one with get, post, put, patch or del',
+      'undefined undefined: is not a path pattern; write one such as /orders/{id}',
       'rules: must be a list of rules that under() makes',
     ].join('\n'),
   });
