@@ -111,7 +111,8 @@ function readFields(headers: FetchResponse['headers'], cookies: string[]) {
   const given = new Map<string, string>();
   for (const [field, value] of headers.entries()) {
     const name = field.toLowerCase();
-    if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) throw new UsageError(NO_FIELD);
+    const isGood = FIELD_NAME.test(name) && typeof value === 'string' && FIELD_VALUE.test(value);
+    if (!isGood) throw new UsageError(NO_FIELD);
 
     const before = given.get(name);
     if (name === 'set-cookie') cookies.push(value);

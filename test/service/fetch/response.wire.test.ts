@@ -174,6 +174,7 @@ before(async () => {
       get('/texts-later', open, () => new Response(streamOf(Buffer.from('a'), SECRET))),
       get('/two-lengths', open, () => new OwnResponse(null, 200, entriesOf(['Content-Length', '1, 1']))),
       get('/bad-name', open, () => new OwnResponse(null, 200, entriesOf(['X A', '1']))),
+      get('/no-text', open, () => new OwnResponse(null, 200, entriesOf(['X-A', undefined as never]))),
       get('/bad-value', open, () => new OwnResponse(null, 200, entriesOf(['X-A', `a\r\n${SECRET}: b`]))),
       get('/in-reply', open, () => reply(200, new OwnResponse(null))),
       get('/real-in-reply', open, () => reply(200, new Response(SECRET))),
@@ -350,6 +351,7 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/two-lengths': 'the Content-Length of a Response must be one number',
     '/null-length': 'the body of a Response is shorter or longer than its Content-Length',
     '/bad-name': 'a header field of a Response cannot be sent',
+    '/no-text': 'a header field of a Response cannot be sent',
     '/bad-value': 'a header field of a Response cannot be sent',
     '/in-reply':
       'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
