@@ -627,6 +627,29 @@ describe('the authorize of a handler', () => {
     assert.deepEqual([status, body.error], [401, 'unauthorized']);
   });
 
+  test('is no unhandled rejection when the client has left a handler that has not awaited it', async (t) => {
+    const { guard, asked, askedTimes } = held();
+    const unhandled: unknown[] = [];
+    const noteUnhandled = (error: unknown) => void unhandled.push(error);
+    process.on('unhandledRejection', noteUnhandled);
+    t.after(() => process.off('unhandledRejection', noteUnhandled));
+
+    const app = await start(t, {
+      routes: [
+        get('/pay', authenticated, ({ authorize }) => {
+          void authorize(needs(guard));
+          return {};
+        }),
+      ],
+    });
+    await app.ask('/pay', { token: tokenWith() });
+    await askedTimes(1);
+    const { signal } = asked[0] ?? assert.fail();
+    if (!signal.aborted) await once(signal, 'abort');
+    await new Promise(setImmediate);
+    assert.deepEqual([unhandled, app.errors], [[], []]);
+  });
+
   test('rejects as an abort when the client has left, which is no bug', async (t) => {
     const { guard, asked, askedTimes } = held();
     const names: unknown[] = [];

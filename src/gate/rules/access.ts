@@ -93,8 +93,12 @@ export function mayWait({ guards }: DecidedAccess<unknown>) {
 }
 
 /** Without `await`, `refusal` would be `undefined`, as for a caller who may pass. */
-export const toBeAwaited = <Value>(value: MaybePromise<Value>): Promise<Value> =>
-  Object.defineProperty(Promise.resolve(value), 'refusal', { get: throwNotAwaited });
+export function toBeAwaited<Value>(value: MaybePromise<Value>): Promise<Value> {
+  const promise = Promise.resolve(value);
+  // Where `await` was forgotten, a client that leaves would end the process.
+  promise.catch(() => {});
+  return Object.defineProperty(promise, 'refusal', { get: throwNotAwaited });
+}
 
 function throwNotAwaited(): never {
   throw new TypeError('authorize waits for the decisions of this access; await it');

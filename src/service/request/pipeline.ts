@@ -148,7 +148,7 @@ export class Pipeline {
       const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
         exchange.controller.abort();
         reject(unavailable('handler-timeout'));
-        void promise.then(discardLate, () => {});
+        promise.then(discardLate).catch(() => {});
       });
       promise.finally(cancel).then(resolve, reject);
     });
@@ -177,7 +177,7 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
 const orElse = (record: RequestRecord, refused: Refused) =>
   record.reason === undefined ? turnAway(record, refused) : record;
 
-/** A stream that comes too late. */
+/** A stream that comes too late. Throws if the result does not let itself be read. */
 function discardLate(result: unknown) {
   if (isJsonObject(result) && isResponse(result)) discard(result.body);
 }
