@@ -16,11 +16,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
   verify: 18_465,
-  createGate: 29_480,
-  createService: 44_045,
-  runService: 57_140,
-  server: 58_350,
-  'all of src': 102_130,
+  createGate: 29_500,
+  createService: 44_075,
+  runService: 57_170,
+  server: 58_380,
+  'all of src': 102_160,
 };
 
 const GROWTH = 1.02;

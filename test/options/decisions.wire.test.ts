@@ -499,7 +499,7 @@ test('at most 1,000 requests wait for one decision; the next is 503 too-many-wai
   const demands = [needs(guard)];
   const facts = { method: 'GET', host: 'a', path: '/held', rawHeaders: [] };
   const waiting = Array.from({ length: 1_000 }, () =>
-    app.way.decide({ facts, demands, isServed: true, caller: callerWith({}) }),
+    app.way.decide({ facts, demands, isServed: true, known: { caller: callerWith({}) } }),
   );
   await askedTimes(1_000);
   const { status, body, headers } = await app.ask('/held', caller);
@@ -528,7 +528,12 @@ describe('the turn', () => {
   ] as const) {
     test(`is the same for an access with ${what}`, async (t) => {
       const app = await start(t, { routes: [] });
-      const asked = { facts, demands: [access], isServed: true, caller: callerWith({ scope: 'pay' }) };
+      const asked = {
+        facts,
+        demands: [access],
+        isServed: true,
+        known: { caller: callerWith({ scope: 'pay' }) },
+      };
       assert.ok(!(app.way.decide(asked) instanceof Promise));
     });
   }
