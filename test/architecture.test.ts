@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 44_075,
   runService: 57_170,
   server: 58_380,
-  'all of src': 102_160,
+  'all of src': 102_170,
 };
 
 const GROWTH = 1.02;
