@@ -16,18 +16,20 @@ const { publicJwk } = makeSigningKey();
 
 /** Two issuers, and what was logged, counted and asked for. Those that are named have no keys. */
 async function openIssuers(...failing: string[]) {
-  const [logged, counted, asked]: unknown[][] = [[], [], []];
+  const logged: unknown[] = [];
+  const counted: unknown[] = [];
+  const asked: unknown[] = [];
   const values = readGateOptions({
     ...GIVEN,
     fetchKeys: async (issuer, name, tenant) => {
-      asked!.push([issuer.domain, name, tenant]);
+      asked.push([issuer.domain, name, tenant]);
       return failing.includes(name) ? assert.fail('no keys') : { keys: [publicJwk] };
     },
   });
   const issuers = createIssuers(values, {
     clock: new TestClock(),
-    log: (event) => logged!.push(event),
-    count: (...line) => counted!.push(line),
+    log: (event) => logged.push(event),
+    count: (...line) => counted.push(line),
   });
   for (const { keys } of issuers) await keys.refresh();
   return { issuers, logged: logged!, counted: counted!, asked: asked! };
