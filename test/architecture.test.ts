@@ -15,11 +15,11 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 18_465,
-  createGate: 29_500,
-  createService: 44_075,
-  runService: 57_170,
-  server: 58_380,
+  verify: 18_840,
+  createGate: 30_050,
+  createService: 44_960,
+  runService: 58_320,
+  server: 58_760,
   'all of src': 102_170,
 };
 

@@ -42,8 +42,8 @@ test('the tests of the example pass', () => {
   execFileSync(process.execPath, words.split(' '), { cwd: directory, env, stdio: 'pipe' });
 });
 
-test('a handler of docs/your-own-api.md that stands alone compiles beside the schemas of the example', () => {
-  const [lines = ''] = samplesUnder('docs/your-own-api.md', 'Handlers that stand alone', 'ts');
+test('a separate handler function of docs/your-own-api.md compiles beside the schemas of the example', () => {
+  const [lines = ''] = samplesUnder('docs/your-own-api.md', 'Separate handler functions', 'ts');
   writeFileSync(join(directory, 'src/alone.ts'), lines);
   compile(directory, join(ROOT, 'node_modules/typescript'));
   // A pattern that lacks the parameter which the handler needs.

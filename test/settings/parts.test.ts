@@ -61,7 +61,7 @@ test('makes metadata with the scopes, the name and the documentation of the reso
   );
 });
 
-test('makes cross-origin access with its origins, credentials, methods and fields [Fetch §3.3]', async () => {
+test('makes cross-origin access with its origins, credentials, methods and fields [§9]', async () => {
   const { cors } = await createParts({
     corsAllowedOrigins: ['https://app.test'],
     corsAllowCredentials: true,

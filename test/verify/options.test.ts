@@ -333,7 +333,10 @@ for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'ร
 test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery ยง2]', () => {
   for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {
     for (const reader of [issuerUrl, publicUrl]) {
-      assert.match(String(faultOf(reader, value)), /^must be a URL .*, without .*"@", "#"(?:, "\?", "\{" or "\}"| or "\?")$/);
+      assert.match(
+        String(faultOf(reader, value)),
+        /^must be a URL .*, without .*"@", "#"(?:, "\?", "\{" or "\}"| or "\?")$/,
+      );
     }
     assert.equal(faultOf(httpsUrl, value), false);
   }

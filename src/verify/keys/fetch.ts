@@ -190,7 +190,7 @@ function fetchResponse(address: URL, socket: Socket, limits: Limits) {
 const headersWith = (token: string | undefined) =>
   token === undefined ? HEADERS : { ...HEADERS, Authorization: `Bearer ${token}` };
 
-export async function readBody(response: AsyncIterable<Buffer>) {
+export async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const body = new ByteBuffer();
   for await (const chunk of response) body.add(chunk);
   return body.release();
