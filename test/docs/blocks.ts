@@ -395,24 +395,6 @@ const goals: Block = () => {
   return tableOf(['case', 'goal', 'bound', 'best peer', ...lines], rows);
 };
 
-/** CPU time in words, as ratios to the server that each case is compared with. */
-const figures: Block = () => {
-  const { sections } = lastRun();
-  const rowsOf = (name: string) => sections.find((section) => section.name === name)!.rows;
-  const ours = (name: string) => rowsOf(name).find(isOurs)!;
-  const ratio = (name: string) => ours(name).ratio.toFixed(2);
-
-  const bestPeer = (name: string) => bestOf(rowsOf(name))!.toFixed(2);
-
-  const [none, seen, post] = ['no-token-micros', 'warm-1-50-micros', 'post-micros'].map(
-    (name) => `${ratio(name)} (best peer ${bestPeer(name)})`,
-  );
-  const millis = Math.round(ours('start').value);
-  return `no token ${none}, a token seen before ${seen}, a \`POST\` through a schema ${post},
-a new token ${ratio('floor-micros')} relative to \`node:http\` that verifies one RS256 signature. Startup, with keys, takes ${millis} ms.
-`;
-};
-
 /** The committed results of other verifiers for the same requests. */
 const peers: Block = () => {
   const results = Object.entries(JSON.parse(readFileSync(RESULTS, 'utf8')) as PeerResults);
@@ -475,7 +457,6 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   demo: demoBlock,
   review,
   run,
-  figures,
   goals,
   settings: settingsTable,
   'reading-order': readingOrder,
