@@ -77,6 +77,17 @@ test('makes cross-origin access with its origins, credentials, methods and field
   assert.deepEqual(forReading('https://other.test'), []);
 });
 
+test('makes cross-origin access without credentials if it has none [§9]', async () => {
+  const { cors } = await createParts({
+    corsAllowedOrigins: ['https://app.test'],
+    corsAllowCredentials: false,
+  });
+  const { forReading } = Part.contentOf(cors)!({ dpopMode: 'DISABLED', methods: ['GET'] });
+  const fields = forReading('https://app.test').join();
+  assert.match(fields, /allow-origin,https:\/\/app\.test/i);
+  assert.doesNotMatch(fields, /credentials/i);
+});
+
 test('makes metrics that listen at their own port and host', async () => {
   const { metrics } = await createParts({ metricsPort: 0, metricsHost: '127.0.0.1' });
   const endpoint = Part.contentOf(metrics)!.endpoint!;

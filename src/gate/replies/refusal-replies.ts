@@ -57,7 +57,7 @@ export function createReplies(
     const { refusal, thrown } = record;
     if (isReplied(record)) return record;
 
-    // First: the frames of an error are told only before its stack is read.
+    // First: an error has frames only until its stack is read.
     const bug = refusal === undefined ? describeBug(thrown?.error) : undefined;
     if (thrown !== undefined) report(thrown, record);
     if (refusal === undefined) return withReply(record, BUG_REPLY, bug);

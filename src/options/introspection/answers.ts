@@ -24,7 +24,10 @@ export class Answers {
     return undefined;
   }
 
+  /** Nothing that is over already: it would drop an older one. */
   keep(digest: string, answer: Answer, untilMillis: number) {
+    if (untilMillis <= answer.askedAtMillis) return;
+
     // Requests that share a question keep its answer once, as the latest.
     this.#kept.delete(digest);
     this.#kept.set(digest, { answer, untilMillis });

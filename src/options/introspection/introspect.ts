@@ -1,6 +1,6 @@
 // Decides on tokens by what their issuer says: on opaque ones alone, on JWTs after every other check. Trusts
 // the issuer's own word. Promises: what has the form of a JWT is asked about only once it is verified; only
-// `active: true` lets a token pass; each request decides anew on what was said. Does not check binding or
+// `active: true` lets a token pass; each request checks the kept answer again. Does not check binding or
 // guards.
 import { hash, randomBytes } from 'node:crypto';
 import { andThen } from '../../verify/base/clock.ts';

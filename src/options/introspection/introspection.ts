@@ -13,7 +13,7 @@ import {
 } from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
 import {
-  FIRST_ISSUER,
+  ownerOf,
   type Introspection,
   type IntrospectionPart,
   type IssuersValues,
@@ -161,15 +161,14 @@ function requireFit(
   tokens: readonly string[],
   { issuers }: IssuersValues,
 ) {
-  const owner = name === FIRST_ISSUER ? OWNER : `issuers.${name}: ${OWNER}`;
+  const owner = ownerOf(name) + OWNER;
   if (issuer.includes('{tenant}')) throwProblem(owner, NO_TEMPLATE);
   if (!tokens.includes('opaque')) return;
 
   if (tokenType === 'at+jwt') throwProblem(`${owner}: tokens`, NO_PROFILE);
 
-  const opaque = Object.values(issuers).filter(({ introspection: part }) => {
-    const all = Part.contentOf(part)?.tokens;
-    return all?.includes('opaque');
-  });
+  const opaque = Object.values(issuers).filter(({ introspection: part }) =>
+    Part.contentOf(part)?.tokens.includes('opaque'),
+  );
   if (opaque.length > 1) throwProblem(`${owner}: tokens`, ONE_OPAQUE);
 }

@@ -69,7 +69,7 @@ export class Template {
   }
 
   /**
-   * Whether one issuer is of both. Choice: beside `*`, a fixed issuer wins, so that one tenant may have
+   * Whether one `iss` fits both. Choice: beside `*`, a fixed issuer wins, so that one tenant may have
    * stricter options.
    */
   overlaps({ issuer, template }: FixedOrTemplate): boolean {

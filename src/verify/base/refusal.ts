@@ -25,7 +25,7 @@ export const REFUSALS = {
     'key-issuer-mismatch': 'the signing key of the token is not for its issuer',
     'signature-mismatch': 'the token signature does not match',
     'issuer-mismatch': 'the token has another issuer (iss)',
-    'tenant-mismatch': 'the tenant in the token is not that of its issuer',
+    'tenant-mismatch': 'the tenant that the token names is not that of its issuer',
     'audience-mismatch': 'the token is not for this audience (aud)',
     'expiry-malformed': 'the token has no numeric expiry (exp)',
     expired: 'the token has expired',

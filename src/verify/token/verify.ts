@@ -91,6 +91,7 @@ export function createTokenVerifier(
 ): TokenVerifier {
   const cache = new Cache<CachedToken>(cacheEntries);
   const headers = new Map<string, JsonObject>();
+  const findIssuer = issuerFinder(issuers);
 
   function countToken(result: string, { introspect }: Issuer) {
     if (!introspect?.isAboutJwts) count?.('token', result);
@@ -100,7 +101,7 @@ export function createTokenVerifier(
     const jws = parseCompact(token, headers);
     if (jws instanceof Refused) return jws;
 
-    const issuer = findIssuer(issuers, jws.payload.iss);
+    const issuer = findIssuer(jws.payload.iss);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
     if (issuer === undefined) return refuse('issuer-mismatch');
@@ -171,13 +172,14 @@ export function sealResponse(
  * Unverified, `iss` only selects the issuer; `checkClaims` checks it. If there is only one, it is selected: a
  * wrong `iss` is refused after the signature. An issuer of its own wins over a tenant.
  */
-function findIssuer(issuers: readonly Issuer[], iss: unknown): Issuer | undefined {
+function issuerFinder(issuers: readonly Issuer[]): FindIssuer {
   const fixed = issuers.filter(({ findTenant }) => findTenant === undefined);
-  const named = fixed.find(({ issuer }) => issuer === iss || issuers.length === 1);
-  if (named !== undefined) return named;
+  const others = issuers.flatMap(({ findTenant = [] }) => findTenant);
 
-  const found = issuers.map(({ findTenant }) => findTenant?.(iss));
-  return found.find((one) => one !== undefined);
+  return function findIssuer(iss) {
+    const named = fixed.find(({ issuer }) => issuer === iss || issuers.length === 1);
+    return named ?? others.map((findTenant) => findTenant(iss)).find(Boolean);
+  };
 }
 
 const MAX_HEADERS = 16;

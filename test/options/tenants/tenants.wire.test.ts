@@ -102,7 +102,7 @@ test('answers 401 with the sentence of each reason, and logs no text of a token 
     [
       'tenant-mismatch',
       { ...claimsOf('contoso'), tid: 'stranger' },
-      'the tenant in the token is not that of its issuer',
+      'the tenant that the token names is not that of its issuer',
     ],
   ] as const) {
     const { response, body } = await ask('/me', issuer.bearer(claims));
