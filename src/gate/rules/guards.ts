@@ -75,7 +75,7 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
-  const wanted = values.slice();
+  const wanted = Array.isArray(values) ? values.slice() : [];
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
   // `every` would skip holes in `wanted`.

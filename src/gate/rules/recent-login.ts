@@ -20,7 +20,8 @@ export interface LoginDemands {
  *
  * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
  */
-export function recentLogin({ acr, maxAgeSeconds, ...others }: LoginDemands): Guard {
+export function recentLogin(login: LoginDemands): Guard {
+  const { acr, maxAgeSeconds, ...others }: LoginDemands = Object(login);
   const isAcr = acr === undefined || isListOf(WORD, acr);
   const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
   const isNothing = acr === undefined && maxAgeSeconds === undefined;

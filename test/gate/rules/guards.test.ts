@@ -302,7 +302,7 @@ test('accepts false, 0 and an empty string as demanded values', () => {
   }
 });
 
-test('refuses null or a promise in claimEquals, null, a promise or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
+test('refuses null or a promise in claimEquals, what is no list, null, a promise or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
   const nothing = null as never;
   for (const [name, make] of [
     ['claim org_id equals null', () => claimEquals('org_id', nothing)],
@@ -310,6 +310,8 @@ test('refuses null or a promise in claimEquals, null, a promise or an empty stri
     ['claim roles includes ', () => claimIncludes('roles', [''])],
     ['claim roles includes ', () => claimIncludes('roles', new Array(1) as [string])],
     ['claim org_id equals [object Promise]', () => claimEquals('org_id', Promise.resolve('a') as never)],
+    ['claim roles includes ', () => claimIncludes('roles', 'editor' as never)],
+    ['claim roles includes ', () => claimIncludes('roles', undefined as never)],
     ['claim roles includes [object Promise]', () => claimIncludes('roles', [Promise.resolve('a') as never])],
     ['claims is here', () => claimCheck('is here', nothing)],
     ['claims is true', () => claimCheck('is true', true as never)],

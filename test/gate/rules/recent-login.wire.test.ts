@@ -105,6 +105,8 @@ for (const [what, demands] of [
   ['an age beyond whole numbers', { maxAgeSeconds: 1e21 }],
   ['a string for an age', { maxAgeSeconds: '300' }],
   ['null for an age', { acr: ['mfa'], maxAgeSeconds: null }],
+  ['null', null],
+  ['nothing', undefined],
   ['an age under the name maxAge', { acr: ['mfa'], maxAge: 300 }],
 ] as const) {
   test(`recentLogin throws for ${what} [RFC 9470 §3]`, () =>

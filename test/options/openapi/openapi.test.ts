@@ -416,6 +416,8 @@ describe('throws a TypeError', () => {
     ],
     ['without a server', () => openApi({ routes }, { ...INFO, servers: [] }), /servers/],
     ['for an issuer that is no URL', () => openApi({ routes }, { ...INFO, issuer: 'idp' }), /issuer/],
+    ['without routes', () => openApi({} as never, INFO), /routes and rules: must be lists/],
+    ['for null in place of routes', () => openApi(null as never, INFO), /routes and rules: must be lists/],
     ['for routes that cannot be served', () => documentOf([{} as never]), /is not a route/],
   ];
   for (const [what, make, message] of cases) {
