@@ -5,6 +5,7 @@ import type { Resource } from '../../src/gate/options.ts';
 import { createParts } from '../../src/settings/parts.ts';
 import { Part } from '../../src/verify/base/part.ts';
 import type { RequestFacts } from '../../src/verify/request/facts.ts';
+import { captureLog } from '../support/captured.ts';
 
 const factsOf = (facts: Partial<RequestFacts>) => ({ rawHeaders: [], ...facts }) as unknown as RequestFacts;
 
@@ -21,6 +22,18 @@ test('makes the log with its level, and with a line for each request', async () 
   );
   assert.deepEqual([level, isAccessLogged], ['debug', true]);
 });
+
+for (const [errorMessages, told] of [
+  [true, 'no such table'],
+  [false, undefined],
+] as const) {
+  test(`makes a log that ${errorMessages ? 'tells' : 'hides'} what errors say [§28]`, async (t) => {
+    const logged = captureLog(t);
+    const { log } = Part.contentOf((await createParts({ errorMessages })).log);
+    log('request failed', { reason: 'bug' }, new Error('no such table'));
+    assert.equal((await logged()).at(-1)?.errorMessage, told);
+  });
+}
 
 test('makes the replay store, the proxy and the revocations of an address each', async () => {
   const store = 'redis-cluster://store.test';

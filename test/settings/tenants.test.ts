@@ -118,6 +118,11 @@ for (const [what, change, ...expected] of [
     /^RESOURCE_URL \(environment\): needs the authorization server .*IDP_AUTHORIZATION_SERVER/,
   ],
   [
+    'a resource where one of two issuers lacks its authorization server',
+    { ...PARTNER, RESOURCE_URL: 'https://api.test' },
+    /^RESOURCE_URL \(environment\): needs the authorization server /,
+  ],
+  [
     'a resource with a wrong authorization server',
     { RESOURCE_URL: 'https://api.test', IDP_AUTHORIZATION_SERVER: 'x' },
     /^IDP_AUTHORIZATION_SERVER \(environment\): must be a URL/,

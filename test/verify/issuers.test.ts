@@ -1,8 +1,13 @@
 /* The issuers that tokens are trusted from: whose keys each has, and when tokens can be verified. */
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { readGateOptions } from '../../src/gate/options.ts';
+import { Part } from '../../src/verify/base/part.ts';
+import { Refused } from '../../src/verify/base/refusal.ts';
 import { createIssuers, haveKeys } from '../../src/verify/issuers.ts';
+import { FetchError } from '../../src/verify/keys/jwks.ts';
+import { MAX_AGE_MILLIS } from '../../src/verify/keys/key-set.ts';
 import { makeSigningKey } from '../idp/keys.ts';
 import { TestClock } from '../support/clock.ts';
 
@@ -12,7 +17,7 @@ const GIVEN = {
   issuers: { partner: { domain: 'partner.test', audience: 'orders-api' } },
 };
 
-const { publicJwk } = makeSigningKey();
+const { kid, publicJwk } = makeSigningKey();
 
 /** Two issuers, and what was logged, counted and asked for. Those that are named have no keys. */
 async function openIssuers(...failing: string[]) {
@@ -26,13 +31,14 @@ async function openIssuers(...failing: string[]) {
       return failing.includes(name) ? assert.fail('no keys') : { keys: [publicJwk] };
     },
   });
+  const clock = new TestClock();
   const issuers = createIssuers(values, {
-    clock: new TestClock(),
+    clock,
     log: (event) => logged.push(event),
     count: (...line) => counted.push(line),
   });
   for (const { keys } of issuers) await keys.refresh();
-  return { issuers, logged: logged!, counted: counted!, asked: asked! };
+  return { issuers, clock, logged: logged!, counted: counted!, asked: asked! };
 }
 
 test('asks for the keys of each issuer alone, and counts its answers by its name [RFC 8725 §3.8]', async () => {
@@ -67,6 +73,41 @@ test('says in the log once that keys are not from the provider', async () => {
   assert.deepEqual(logged, []);
 });
 
+test('fetches over the given connection, from the address of the issuer or else by discovery [OpenID Connect Discovery §4]', async () => {
+  const asked: string[] = [];
+  const connect = async ({ href }: URL) => {
+    asked.push(href);
+    throw new FetchError('proxy-failed');
+  };
+  const values = readGateOptions({
+    ...GIVEN,
+    jwksUri: 'https://keys.test/set',
+    connect: Part.make('connect', connect),
+  });
+  const surroundings = { clock: new TestClock(), log: () => {}, count: undefined };
+  for (const { keys } of createIssuers(values, surroundings)) await keys.refresh();
+  assert.deepEqual(asked, ['https://keys.test/set', 'https://partner.test/.well-known/openid-configuration']);
+});
+
+test('trusts only keys with the algorithms of their issuer [RFC 8725 §3.1]', async () => {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const elliptic = { ...publicKey.export({ format: 'jwk' }), kid: 'elliptic' };
+  const values = readGateOptions({
+    ...GIVEN,
+    issuers: { partner: { ...GIVEN.issuers.partner, algorithms: ['ES256'] } },
+    fetchKeys: async () => ({ keys: [publicJwk, elliptic] }),
+  });
+  const surroundings = { clock: new TestClock(), log: () => {}, count: undefined };
+  for (const { keys, name } of createIssuers(values, surroundings)) {
+    await keys.refresh();
+    const isTrusted = [
+      !((await keys.find(kid, 'RS256')) instanceof Refused),
+      !((await keys.find('elliptic', 'ES256')) instanceof Refused),
+    ];
+    assert.deepEqual(isTrusted, name === 'idp' ? [true, false] : [false, true], name);
+  }
+});
+
 for (const [failing, isUsable] of [
   [[], true],
   [['partner'], true],
@@ -79,5 +120,13 @@ for (const [failing, isUsable] of [
     assert.equal(haveKeys((await openIssuers(...failing)).issuers), isUsable);
   });
 }
+
+test('tokens cannot be verified once the keys of every issuer are too old', async () => {
+  const { issuers, clock } = await openIssuers();
+  clock.advance(MAX_AGE_MILLIS - 1);
+  assert.equal(haveKeys(issuers), true);
+  clock.advance(1);
+  assert.equal(haveKeys(issuers), false);
+});
 
 test('no token can be verified without an issuer', () => assert.equal(haveKeys([]), false));
