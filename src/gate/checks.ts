@@ -15,7 +15,7 @@ import type { Early, MatchedRoute } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
 
 /** What serves: a gate, or the routes of a service. */
-export interface Serving {
+interface Serving {
   readonly clock: Clock;
   /** For metrics. */
   readonly name: string;
@@ -88,7 +88,7 @@ function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
 }
 
 /** What decides on tokens and proofs, and tells what they were compared with. */
-export interface Verification {
+interface Verification {
   readonly surroundings: Surroundings;
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;

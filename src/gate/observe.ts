@@ -29,7 +29,7 @@ export interface Meter {
 }
 
 /** Without `log`, nothing is logged or summarized. */
-export interface ObserverOptions {
+interface ObserverOptions {
   readonly clock: Clock;
   readonly log: Log | undefined;
   readonly isAccessLogged: boolean;

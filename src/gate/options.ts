@@ -33,7 +33,7 @@ import type { Early, MatchedRoute } from './record.ts';
 import type { CrossOrigin, NameScopes } from './replies/refusal-replies.ts';
 
 /** What writes the log. */
-export interface LogSink {
+interface LogSink {
   readonly log: Log;
   readonly level: LogLevel;
   /** Whether each request has a line. */
@@ -44,10 +44,10 @@ export interface LogSink {
 export type LogPart = Part<LogSink>;
 
 /** A logger of the user's own. */
-export type LogFunction = (level: LogLevel, message: string, fields: Readonly<object>) => unknown;
+type LogFunction = (level: LogLevel, message: string, fields: Readonly<object>) => unknown;
 
 /** Where client certificates come from. */
-export interface ClientCertificates {
+interface ClientCertificates {
   readonly createConfirm: (dpopMode: DpopMode) => ConfirmCertificate;
   /** Whether a Bearer token must be bound to one. */
   readonly isRequired: boolean;
@@ -70,7 +70,7 @@ export interface Resource {
   readonly log: Log;
 }
 
-export interface Metadata {
+interface Metadata {
   /** The identifier of the resource. */
   readonly url: string;
   /** Where they are. */

@@ -123,9 +123,6 @@ async function run(planned: Planned, isCheck: boolean) {
   return serve(service, deployment);
 }
 
-/** How many key sets of tenants are fetched at a time. */
-const MOST_OF_TENANTS = 20;
-
 /**
  * Only half of libuv's threads resolve names, and a lookup that hangs blocks one. Each issuer gets a thread,
  * and another where it is asked about tokens; so do the proxy, each store, and each fetch of the keys of a
@@ -136,7 +133,8 @@ function threadsFor({ issuers, revocationStore }: Settings) {
   const asked = all.filter(({ introspectionTokens }) => introspectionTokens !== undefined);
   const ofStores = revocationStore === undefined ? 2 : 3;
   const haveOwnKeys = all.some(({ jwksUri }) => isTemplate(jwksUri));
-  const ofTenants = haveOwnKeys ? MOST_OF_TENANTS : 0;
+  // As many are fetched at a time.
+  const ofTenants = haveOwnKeys ? 20 : 0;
   return 2 * (all.length + asked.length + ofStores + ofTenants);
 }
 

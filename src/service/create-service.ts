@@ -85,11 +85,11 @@ export function createRouteReaders(
 }
 
 /** Whether the service is stopping, of which `/readyz` tells. */
-export interface Phase {
+interface Phase {
   isStopping: boolean;
 }
 
-export interface ComposedService extends Checks {
+interface ComposedService extends Checks {
   readonly phase: Phase;
   readonly responder: Responder;
 }
@@ -138,7 +138,7 @@ function createReaders(
 }
 
 /** Where it listens. */
-export interface Bound {
+interface Bound {
   readonly port: number;
   readonly metricsPort: number | undefined;
   readonly address: string;

@@ -83,7 +83,7 @@ const refuseFile = () => throwProblem('a file of settings has just appeared; sta
 
 const NO_PARSERS = { parseDotEnv: refuseFile, parseYaml: refuseFile };
 
-export type LoadedOptions = ServiceOptions & Pick<Parts, 'log'>;
+type LoadedOptions = ServiceOptions & Pick<Parts, 'log'>;
 
 /** The options that settings without problems describe. */
 export async function optionsOf(settings: Settings): Promise<LoadedOptions> {

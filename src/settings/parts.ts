@@ -142,7 +142,7 @@ function noProxies({ clientCertSource }: Earlier) {
   return clientCertSource === undefined ? undefined : throwProblem(NO_PROXIES);
 }
 
-export type PartValues = ValuesOf<typeof PART_SETTINGS>;
+type PartValues = ValuesOf<typeof PART_SETTINGS>;
 
 /** Those that no setting describes are `undefined`. */
 export interface Parts extends Pick<

@@ -32,7 +32,7 @@ export interface Waits {
 }
 
 /** Of a guard that makes the caller that the handler gets. */
-export interface Admits<Claims> {
+interface Admits<Claims> {
   readonly admit: (caller: Caller) => Caller<Claims>;
 }
 

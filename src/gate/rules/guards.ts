@@ -75,11 +75,11 @@ export function claimEquals(claim: string, expected: string | number | boolean):
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
 export function claimIncludes(claim: string, values: OneOrMore): Guard {
-  const wanted = Array.isArray(values) ? values.slice() : [];
+  // A copy without holes, which `every` would skip.
+  const wanted = Array.isArray(values) ? [...values] : [];
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
-  // `every` would skip holes in `wanted`.
-  const isDemand = wanted.length > 0 && [...wanted].every((one) => one && isComparable(one));
+  const isDemand = wanted.length > 0 && wanted.every((one) => one && isComparable(one));
   return claimGuard(name, description, isDemand, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;

@@ -76,7 +76,7 @@ function describeKey(key: KeyObject): SigningKey | undefined {
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 const ASSERTION_SECONDS = 60;
 
-export interface AssertionOptions {
+interface AssertionOptions {
   readonly clientId: string;
   readonly issuer: string;
   readonly keyId: string | undefined;

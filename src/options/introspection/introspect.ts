@@ -18,7 +18,7 @@ import {
 import { Answers } from './answers.ts';
 import type { Answer, Questions } from './questions.ts';
 
-export interface IntrospectOptions {
+interface IntrospectOptions {
   readonly tokens: readonly string[];
   readonly audience: 'required' | 'provider';
   readonly cacheSeconds: number;

@@ -26,7 +26,7 @@ import { createEndpoint, type Asker } from './endpoint.ts';
 import { createIntrospect } from './introspect.ts';
 import { Questions } from './questions.ts';
 
-export interface IntrospectionValues {
+interface IntrospectionValues {
   /** The tokens that the issuer is asked about: those that are no JWT, those that are, or both. */
   readonly tokens: readonly ('opaque' | 'jwt')[];
   /** Where. Default: the `introspection_endpoint` of the discovery document. */

@@ -72,7 +72,7 @@ interface Sample {
 }
 
 /** What gates and services tell, and what is read for each scrape. */
-export interface Counting extends Omit<Metrics, 'endpoint'> {
+interface Counting extends Omit<Metrics, 'endpoint'> {
   /** All metrics for Prometheus (format 0.0.4). */
   readonly text: () => string;
 }

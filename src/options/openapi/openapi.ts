@@ -48,9 +48,9 @@ export function openApi(served: Routes, info: OpenApiInfo, details: OpenApiDetai
 /** Throws if they cannot be served. */
 function listedRoutes(served: Routes) {
   const { routes: all, ...others }: Routes = Object(served);
-  const routes = Array.isArray(all) ? all.filter((route) => !isMount(route)) : all;
-  const isPolicy = [routes].flat().some((route) => route?.handler === upstream);
-  const problems = routesProblems({ ...others, routes }, [], isPolicy);
+  const routes = [all].flat().filter((route) => !isMount(route));
+  const isPolicy = routes.some((route) => route?.handler === upstream);
+  const problems = routesProblems({ ...others, routes: all && routes }, [], isPolicy);
   if (problems.length > 0) throw new TypeError(problems.join('\n'));
 
   return routes;

@@ -83,7 +83,7 @@ export class Template {
 }
 
 /** What an issuer accepts as `iss`: one text, or those of a template. */
-export interface FixedOrTemplate {
+interface FixedOrTemplate {
   readonly name: string;
   readonly issuer: string;
   readonly template: Template | undefined;

@@ -5,7 +5,7 @@ import type { Reply } from '../../gate/replies/reply.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
 /** What a `Response` of any class has. */
-export interface FetchResponse {
+interface FetchResponse {
   readonly status: number;
   readonly headers: { readonly entries: () => Iterable<readonly [name: string, value: string]> };
   readonly body: FetchBody | null;

@@ -6,7 +6,7 @@ import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RequestStream } from '../connection/request-stream.ts';
 
 /** What a request needs to know of its connection. */
-export interface ConnectionState {
+interface ConnectionState {
   /** The last response is known: nothing after it is read or run (RFC 9112 §9.6). */
   readonly isEnding: boolean;
   /** During a drain. */

@@ -138,7 +138,7 @@ export function writeReply(exchange: Exchange, reply: Reply, more: readonly stri
 }
 
 /** The connection is read on: otherwise it would not show that the client leaves. */
-export function writeStreamHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
+function writeStreamHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
   const { complete, readableFlowing } = exchange.request;
   const isBeingRead = !complete && readableFlowing !== null;
   writeHead(exchange, reply, more, isBeingRead ? 'read' : 'drop');

@@ -40,7 +40,7 @@ export interface Matched {
 }
 
 /** `undefined` for a path without canonical form. */
-export type MatchPath = (path: string) => Matched | undefined;
+type MatchPath = (path: string) => Matched | undefined;
 
 /**
  * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`. There is no

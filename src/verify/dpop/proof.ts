@@ -34,7 +34,7 @@ export interface Proof {
 }
 
 /** Checks a proof for a token and a request. */
-export type ProofVerifier = (
+type ProofVerifier = (
   proof: string,
   token: string,
   facts: RequestFacts,

@@ -12,7 +12,7 @@ export interface UnverifiedJws {
 }
 
 /** Parsed headers, by their text. */
-export type KnownHeaders = ReadonlyMap<string, JsonObject>;
+type KnownHeaders = ReadonlyMap<string, JsonObject>;
 
 export function parseCompact(text: string, known?: KnownHeaders): UnverifiedJws | Refused {
   const parts = splitCompact(text);

@@ -36,7 +36,7 @@ export const ALGORITHM_NAMES = Object.keys(ALGORITHMS) as readonly Algorithm[];
 export const isOneOf = (algorithms: readonly Algorithm[], value: unknown): value is Algorithm =>
   algorithms.some((name) => name === value);
 
-export interface KeyFacts {
+interface KeyFacts {
   /** RFC 8725 §3.1 */
   readonly algorithm: Algorithm;
   readonly digest: string | null;

@@ -45,7 +45,7 @@ export interface Probed {
 }
 
 /** The issuer that an unverified `iss` names. */
-export type FindIssuer = (iss: unknown) => Issuer | undefined;
+type FindIssuer = (iss: unknown) => Issuer | undefined;
 
 interface Verified {
   readonly claims: JsonObject;
