@@ -14,7 +14,8 @@ interface Turn {
 
 /** Of all issuers of a gate or service. */
 export class Slots {
-  readonly #waiting = new Set<Turn>();
+  /** Those that run, too, in the order in which they came. */
+  readonly #turns = new Set<Turn>();
   readonly #running = new Set<Turn>();
 
   /**
@@ -25,25 +26,24 @@ export class Slots {
     const { promise: begun, resolve: begin } = createDeferred();
     const ended = rejectionBy(signal);
     const turn = { isAgain, begin };
-    this.#waiting.add(turn);
+    this.#turns.add(turn);
     this.#beginNext();
     try {
       await Promise.race([ended, begun]);
       return await Promise.race([ended, fetch()]);
     } finally {
-      this.#waiting.delete(turn);
+      this.#turns.delete(turn);
       this.#running.delete(turn);
       this.#beginNext();
     }
   }
 
-  /** In the order in which they came. */
+  /** One that runs already goes on. */
   #beginNext() {
-    for (const turn of this.#waiting) {
+    for (const turn of this.#turns) {
       if (this.#running.size >= MOST) return;
       if (turn.isAgain && this.#countAgain() >= MOST_AGAIN) continue;
 
-      this.#waiting.delete(turn);
       this.#running.add(turn);
       turn.begin();
     }

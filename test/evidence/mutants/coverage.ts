@@ -96,8 +96,8 @@ export const FILES = readdirSync(`${ROOT}src`, { recursive: true, encoding: 'utf
   .sort();
 
 /**
- * First tests with the file's name, then those of its folder, then others by distance and number of other
- * imports.
+ * First tests with the file's name, then those of its folder, then others; in each group those over a socket
+ * last, and otherwise by distance and number of other imports.
  */
 export function coverageOf(file: string): Coverage {
   const source = `src/${file}`;
@@ -108,7 +108,9 @@ export function coverageOf(file: string): Coverage {
   const distanceOf = ({ path, steps }: Test) => {
     // Its own test has that name, and is in that folder too.
     const nearness = [!isOwn(path), !isNamed(path), !isBeside(path)].filter(Boolean).length;
-    return nearness * 10_000 + (steps.get(source) ?? 0) * 100 + steps.size;
+    // Sockets take longer.
+    const isSlow = path.endsWith('.wire.test.ts');
+    return nearness * 10_000 + Number(isSlow) * 5_000 + (steps.get(source) ?? 0) * 100 + steps.size;
   };
 
   const covering = tests

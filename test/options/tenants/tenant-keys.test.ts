@@ -4,6 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { tenants } from '../../../src/tenants.ts';
+import { Refused } from '../../../src/verify/base/refusal.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { foreignKey, signingKey } from '../../verify/token/issuer.ts';
 import { HOUR, MINUTE, SECOND } from '../../verify/keys/key-set-fixture.ts';
@@ -107,6 +108,21 @@ test('refreshes old keys for a token, also after an error, and lets none go on a
   assert.deepEqual(await verdict(), ['accepted', 5]);
 });
 
+test('refreshes keys of ten minutes for a token, also if a fetch for an unknown key has failed before [§7, §23]', async () => {
+  let isDown = false;
+  const stand = open({ fetchKeys: () => (isDown ? refuseConnection() : Promise.resolve(GOOD_KEYS)) });
+  assert.equal(await stand.verdict(tokenOf('a')), 'accepted');
+  stand.clock.advance(MINUTE);
+  isDown = true;
+  assert.equal(await stand.verdict(tokenOf('a', { header: { kid: 'made up' } })), 'keys-unavailable');
+  stand.clock.advance(9 * MINUTE - 1);
+  assert.equal(await stand.verdict(tokenOf('a')), 'accepted');
+  assert.equal(stand.fetches.length, 2);
+  stand.clock.advance(1);
+  assert.equal(await stand.verdict(tokenOf('a')), 'accepted');
+  assert.equal(stand.fetches.length, 3);
+});
+
 test('runs 20 fetches at a time over all tenants, of two issuers too [§23]', async () => {
   const list = manyTenants(15);
   const second = { domain: 'x.test', audience: 'x', jwksUri: 'https://x.test/{tenant}' };
@@ -167,6 +183,32 @@ test('lets the first tokens of others through while 30 dead tenants hang [§23, 
   }
   ends.emit('end');
   assert.deepEqual([...new Set(await Promise.all(asked))], ['keys-unavailable']);
+});
+
+test('holds a fetch that succeeds against no set: twenty are fetched again at a time [§23]', async () => {
+  const list = manyTenants(21);
+  const ends = new EventEmitter();
+  ends.setMaxListeners(0);
+  let isHanging = false;
+  const stand = open({
+    list,
+    fetchKeys: async () => {
+      if (isHanging) await once(ends, 'end');
+      return GOOD_KEYS;
+    },
+  });
+  const tokens = list.map((tenant) => tokenOf(tenant));
+  for (const token of tokens) assert.equal(await stand.verdict(token), 'accepted');
+
+  isHanging = true;
+  stand.clock.advance(10 * MINUTE);
+  for (const token of tokens) assert.equal(await stand.verdict(token), 'accepted');
+  await turn();
+  assert.equal(stand.fetches.length, 21 + 20);
+  ends.emit('end');
+  await turn();
+  assert.equal(stand.fetches.length, 21 + 21);
+  ends.emit('end');
 });
 
 test('takes a set whose turn never came for none that failed, so that it goes before those [§23, J17]', async (t) => {
@@ -317,6 +359,25 @@ test('stops looking for a set to hold when a token has brought one', async () =>
   assert.deepEqual([stand.fetches, stand.clock.pending], [['idp a', 'idp b'], []]);
 });
 
+test('looks for one at a time, whoever asks meanwhile', async () => {
+  const stand = open({ fetchKeys: refuseConnection });
+  const { keys } = stand.issuers[0]!;
+  await Promise.all([keys.refresh(), keys.refresh()]);
+  assert.deepEqual([stand.fetches, stand.clock.pending.length], [['idp a'], 1]);
+  stand.clock.advance(SECOND);
+  await turn();
+  assert.deepEqual(stand.fetches, ['idp a', 'idp b']);
+});
+
+test('finds no key itself, but for its tenants [§23]', async () => {
+  const stand = open();
+  const { keys } = stand.issuers[0]!;
+  await keys.refresh();
+  const found = await keys.find(signingKey.kid, 'RS256');
+  assert.ok(found instanceof Refused);
+  assert.equal(found.refusal.reason, 'issuer-mismatch');
+});
+
 test('does not look for one after it was closed', async () => {
   const stand = open({ fetchKeys: refuseConnection });
   const fetched = stand.issuers[0]?.keys.refresh();
@@ -370,6 +431,7 @@ test('tells the age of the oldest set in use, and the sum of the usable keys [§
   const stand = open({ list: ['a', 'b', 'c'], fetchKeys });
   const { keys } = stand.issuers[0]!;
   const ofB = { header: { kid: foreignKey.kid }, key: foreignKey.privateKey };
+  stand.clock.advance(HOUR);
   assert.equal(keys.ageMillis(), Infinity);
 
   assert.equal(await stand.verdict(tokenOf('c')), 'keys-unavailable');
@@ -385,6 +447,12 @@ test('tells the age of the oldest set in use, and the sum of the usable keys [§
   assert.deepEqual([keys.ageMillis(), keys.usable()], [9 * MINUTE, 3]);
   stand.clock.advance(MINUTE);
   assert.equal(keys.ageMillis(), 10 * MINUTE);
+
+  // The one that is kept fresh does not count either while another one is in use.
+  assert.equal(await stand.verdict(tokenOf('b', ofB)), 'accepted');
+  stand.clock.advance(MINUTE);
+  await keys.refresh();
+  assert.equal(keys.ageMillis(), MINUTE);
 });
 
 test('counts fetches by the issuer alone, and names no tenant in the log above debug [§23]', async () => {
