@@ -1,5 +1,5 @@
 // The options of issuers, and of the checks of tokens and proofs: each with its rule and its default.
-import { isPlain, type JsonObject } from './base/encoding.ts';
+import { isJsonObject, isPlain, type JsonObject } from './base/encoding.ts';
 import type { Surroundings } from './base/events.ts';
 import {
   boolean,
@@ -186,8 +186,7 @@ export const ISSUER_RULES: RulesOf<IssuerOptions> = {
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
 
 /** Members of a Map or a prototype would be overlooked. */
-const byName: Rule = (value) =>
-  typeof value === 'object' && value !== null && isPlain(value) ? undefined : NO_ISSUERS;
+const byName: Rule = (value) => (isJsonObject(value) && isPlain(value) ? undefined : NO_ISSUERS);
 
 export const VERIFY_RULES: RulesOf<VerifyOptions> = {
   ...ISSUER_RULES,
