@@ -75,10 +75,12 @@ test('says in the log once that keys are not from the provider', async () => {
 
 test('fetches over the given connection, from the address of the issuer or else by discovery [OpenID Connect Discovery §4]', async () => {
   const asked: string[] = [];
+
   const connect = async ({ href }: URL) => {
     asked.push(href);
     throw new FetchError('proxy-failed');
   };
+
   const values = readGateOptions({
     ...GIVEN,
     jwksUri: 'https://keys.test/set',
