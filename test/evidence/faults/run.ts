@@ -1,7 +1,7 @@
 /* The long faults, one after the other: each is a test of Node's runner. Arguments select some of them by
    name.
 
-   Shows: provider faults, rotation, floods, hostile clients, a failing revocation store, a failing
+   Shows: provider faults, rotation, floods, hostile clients, a failing revocation store, key sets of tenants that fail, a failing
    introspection endpoint, and rollouts behind nginx and haproxy, under load.
    Takes: 20 min.
    Needs: nginx and haproxy for the rollouts. */
