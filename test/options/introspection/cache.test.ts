@@ -116,9 +116,10 @@ describe('what an issuer said of a token', () => {
 
   test('is kept of as many active tokens as the token cache has entries, the oldest dropped [§22]', async () => {
     const stand = await openStand({ values: { tokenCacheEntries: 2 } });
-    for (const token of ['a', 'b', 'c', 'b', 'c']) await stand.verdict(token);
+    for (const token of ['a', 'b', 'c', 'c', 'b']) await stand.verdict(token);
     assert.deepEqual(stand.asked, ['a', 'b', 'c']);
     await stand.verdict('a');
+    // The use of a kept answer makes it no younger.
     await stand.verdict('c');
     assert.deepEqual(stand.asked, ['a', 'b', 'c', 'a']);
     await stand.verdict('b');
