@@ -162,7 +162,7 @@ const contentReasons: Block = (written) => {
   const derived = CONTENT_KINDS.flatMap((kind) =>
     Object.entries(REFUSALS[kind]).map(([reason, message]) => [`${named(reason)}<br>${message}`, code(kind)]),
   );
-  return withKept(['reason and message', '`error`', ...TO_DO], derived, written);
+  return withKept(['reason and message', '`error`', 'client', 'operator'], derived, written);
 };
 
 const HTTP_REASONS = {
