@@ -163,7 +163,7 @@ const asHandler = (lines: string) =>
     .replace('}).listen(3000);', '};');
 
 export function programOfStream({ headings, before = '', after = '', isHandler = false }: Stream): string {
-  const pieces = ['How long is left', ...headings].map((heading) => samplesUnder(PAGE, heading, 'ts'));
+  const pieces = ['Time left', ...headings].map((heading) => samplesUnder(PAGE, heading, 'ts'));
   const [left = [], own = [], [refuse = ''] = []] = pieces;
   const lines = [...left, refuse, ...own].join('');
   return programOf(isHandler ? asHandler(lines) : lines, `${COUNTED}\n${before}`, after, TOLD);
