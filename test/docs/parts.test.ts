@@ -83,7 +83,7 @@ test('docs/settings.md names the settings of each part', () => {
 
 test('docs/settings.md says which names only a service has, and which settings are no options', () => {
   const text = under('docs/settings.md', 'In code');
-  const [, ofService = ''] = /only a service\s+has,\s+given\s+to\s+a\s+gate:\s+([^.]+)\./.exec(text) ?? [];
+  const [, ofService = ''] = /only\s+a\s+service\s+has:\s+([^.]+)\./.exec(text) ?? [];
   assert.equal(codeIn(ofService).length, 7);
   for (const name of codeIn(ofService)) {
     const message = `${name}: is an option of createService alone; remove it here`;

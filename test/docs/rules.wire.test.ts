@@ -93,6 +93,8 @@ async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
 
 const DURATIONS = 'http_server_request_duration_seconds_count';
 
+const INTROSPECTIONS = 'gatehouse_introspections_total';
+
 /** The values of one series that make each alert fire. */
 const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>> = {
   GatehouseRefusals: ['gatehouse_refusals_total{reason="token-malformed"}', '0+20x40'],
@@ -100,6 +102,7 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseNoKeys: ['gatehouse_keys_usable{issuer="idp"}', held(0, 41)],
   GatehouseReplayStoreAway: ['gatehouse_replay_store_up', held(0, 41)],
   GatehouseRevocationStoreAway: ['gatehouse_revocation_store_up', held(0, 41)],
+  GatehouseIntrospectionAway: [`${INTROSPECTIONS}{issuer="idp",result="failed"}`, '0+1x40'],
   GatehouseReplayStoreFillsUp: ['gatehouse_replay_entries', held(900_001, 41)],
   GatehouseUnavailable: [`${DURATIONS}{http_route="/bug",http_response_status_code="503"}`, '0+1x40'],
   GatehouseBug: [`${DURATIONS}{http_route="/bug",http_response_status_code="500"}`, '0+1x40'],
@@ -201,6 +204,17 @@ describe('docs/rules.yml', () => {
       assertFiring(new Map(series), [], { eval_time: '16m' });
     }
   });
+
+  test(
+    named('GatehouseIntrospectionAway does not fire while the issuer answers some requests'),
+    { skip },
+    () => {
+      const series = ['failed', 'inactive'].map(
+        (result) => [seriesOf(`${INTROSPECTIONS}{issuer="idp",result="${result}"}`), '0+1x40'] as const,
+      );
+      assertFiring(new Map([...quiet, ...series]), []);
+    },
+  );
 
   for (const [series, values] of HARMLESS) {
     test(named(`does not fire on ${series} ${values}`), { skip }, () =>

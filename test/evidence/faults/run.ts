@@ -1,8 +1,8 @@
 /* The long faults, one after the other: each is a test of Node's runner. Arguments select some of them by
    name.
 
-   Shows: provider faults, rotation, floods, hostile clients, a failing revocation store, key sets of tenants that fail, a failing
-   introspection endpoint, and rollouts behind nginx and haproxy, under load.
+   Shows: the service under load with provider faults, key rotation, floods, hostile clients, failing tenants' key sets,
+   a failing revocation store or introspection endpoint, and rollouts behind nginx and haproxy.
    Takes: 20 min.
    Needs: nginx and haproxy for the rollouts. */
 import { spawnSync } from 'node:child_process';

@@ -5,8 +5,8 @@
    request is served otherwise than it was judged, or a question costs more than MOST_RATIO times the request
    itself. `FORWARD_ROUNDS` is the number of rounds in which the cost is measured.
 
-   Shows: nginx and Caddy with forward-auth: 5,000 unusual request targets each, 10,000 requests each while
-   gatehouse restarts, and the cost.
+   Shows: forward-auth behind nginx and Caddy: 5,000 unusual request targets, 10,000 requests while gatehouse
+   restarts, and the cost.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
 import { startProvider } from '../../idp/provider.ts';

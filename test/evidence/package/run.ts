@@ -2,7 +2,7 @@
    project of its own: on every line of Node it is imported and required, and the tests of test/example run;
    each TypeScript compiles them; each bundler makes one file of it.
 
-   Shows: `publint`, `attw` and `npm publish --dry-run` on the tarball; the package on Node 20.12 to 26, with
+   Shows: the tarball under `publint`, `attw` and `npm publish --dry-run`; the package on Node 20.12 to 26, with
    TypeScript 5.4 to 7, and bundled by esbuild, Rolldown and Bun (`npm run evidence package bundles`).
    Takes: 1 min.
    Needs: packages. */

@@ -1,8 +1,7 @@
 /* The recipes of docs/recipes.md that need more than the package.
 
-   Shows: that the [recipes](docs/recipes.md) work with a real PostgreSQL, also when that is down, slow or
-   silent; that event streams come back with a fresh token; and that an API ported from Express responds as
-   before.
+   Shows: the [recipes](docs/recipes.md) with a real PostgreSQL, also when it is down, slow or silent; event streams
+   that resume with a fresh token; and an API before and after its port from Express.
    Takes: 1 min.
    Needs: packages, postgresql. */
 import { tryEventClients } from './events.ts';
