@@ -142,6 +142,6 @@ test('docs/README.md lists every page of docs, and README.md links to it', () =>
 test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {
   const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Sample API');
   const settings = read('docs/settings.md');
-  assert.ok(settings.includes(`| \`PORT\` | \`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
-  assert.ok(settings.includes(`| ${mode[0]} | \`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));
+  assert.ok(settings.includes(`| \`PORT\`<br>\`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
+  assert.ok(settings.includes(`| ${mode[0]}<br>\`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));
 });

@@ -67,18 +67,18 @@ export function settingsTable(written: readonly Cells[]): string {
   const inA = readDefaults('A');
   const inB = readDefaults('B');
   const derived = Object.values(ROWS).map((row, index) => {
-    const names = [row.env, row.yaml].map((name) => (name === '' ? '' : code(name)));
+    const names = [row.env, row.yaml].filter((name) => name !== '').map(code);
     const a = inA[index] ?? '';
     const b = inB[index] ?? '';
     const meaning = meanings.get(row.env);
-    const cells = [...names, a === b || row.env === 'PROFILE' ? b : `${a} in A, ${b} in B`];
+    const isB = a === b || row.env === 'PROFILE';
+    const cells = [names.join('<br>'), isB ? b : `${a} in A, ${b} in B`];
     return meaning === undefined ? cells : [...cells, plain(meaning)];
   });
   const others = [
-    '`ISSUERS`, `ISSUER_<NAME>_…`',
-    '`issuers.<name>.…`',
+    '`ISSUERS`, `ISSUER_<NAME>_…`<br>`issuers.<name>.…`',
     '',
     plain(meanings.get('ISSUERS') ?? ''),
   ];
-  return withKept(['environment', 'YAML', 'default', 'meaning'], [...derived, others], written, 1);
+  return withKept(['setting', 'default', 'meaning'], [...derived, others], written);
 }
