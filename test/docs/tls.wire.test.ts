@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { created, createService, get, json, needs, post, scope } from '../../src/gatehouse.ts';
+import { created, createService, get, json, needs, open, post, scope } from '../../src/gatehouse.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { freePort } from '../support/free-port.ts';
 import { withReason } from '../support/skipped.ts';
@@ -98,6 +98,7 @@ for (const [name, way] of Object.entries(WAYS)) {
       const routes = [
         get('/orders/{id}', needs(scope('orders')), ({ parameters }) => ({ id: parameters.id })),
         post('/orders', needs(scope('orders')), json(), () => created('/orders/2', {})),
+        get('/address', open, ({ clientAddress }) => ({ clientAddress })),
       ];
       const settings = {
         ...issuer.options,
@@ -130,6 +131,11 @@ for (const [name, way] of Object.entries(WAYS)) {
       const chosen = { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'http' };
       const headers = { ...proofs(`https://evil.example${path}`), ...chosen };
       assert.equal((await ask(port, { path, headers })).status, 401);
+
+      // Nor who it seems to be.
+      const forged = { 'X-Forwarded-For': '203.0.113.7' };
+      const address = await ask(port, { path: '/address', headers: forged });
+      assert.equal(address.text, '{"clientAddress":"127.0.0.1"}');
 
       // 12 KiB of token and proof.
       const long = issuer.token({ scope: 'orders', filler: 'x'.repeat(9_000) });

@@ -173,6 +173,11 @@ for (const proxy of PROXIES) {
       assert.deepEqual([refused.status, refused.seen], [401, []]);
     });
 
+    test('gatehouse is told the address of the client, not one that the client names', async () => {
+      await ask('GET /status', [['X-Forwarded-For', '203.0.113.7']]);
+      assert.equal(policy.questions.at(-1)?.headers['x-forwarded-for'], '127.0.0.1');
+    });
+
     const overrides = [
       'x-http-method-override',
       'x-http-method',
