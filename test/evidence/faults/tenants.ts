@@ -90,8 +90,10 @@ async function start(
     IDP_TENANTS: tenants.join(','),
   };
   const fixture = await openFixture(t, { provider, environment });
+
   const tokenOf = (tenant: string) =>
     provider.issue({ iss: `${directory.origin}/${tenant}/v2.0`, tid: tenant });
+
   return { ...fixture, directory, tokenOf };
 }
 
@@ -120,7 +122,8 @@ describe('a service with tenants', { timeout: 240_000 }, () => {
       started.directory.faults.clear();
       const isAccepted = async () => (await statusOf()) === 200;
       const seconds = await until('its tokens pass', isAccepted, limitSeconds + 2);
-      const [mine, theirs] = [await load.stop(), await others.stop()];
+      const mine = await load.stop();
+      const theirs = await others.stop();
       rows.push({ fault: what, requests: mine.answered, others: theirs.answered, 'recovery s': seconds });
       assert.deepEqual([mine.except('fabrikam 200', 'fabrikam 503'), mine.lost], [{}, 0]);
       assert.deepEqual([theirs.except('contoso 200'), theirs.lost], [{}, 0]);
@@ -152,7 +155,12 @@ describe('a service with tenants', { timeout: 240_000 }, () => {
       bytes: getBytes('/api/private', started.tokenOf(tenant)),
     }));
     let turn = 0;
-    const next = () => shots[turn++ % shots.length];
+
+    const next = () => {
+      turn += 1;
+      return shots[turn % shots.length];
+    };
+
     const load = startLoad({ port: started.service.port, connections: 60, pauseMillis: 20, next });
     // Twenty at a time hang for five seconds each, and those that had no turn come again.
     await pass(4 * (DEADLINE_SECONDS + PAUSE_SECONDS) * 1_000);
