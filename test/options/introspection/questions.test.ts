@@ -1,7 +1,7 @@
 /* Which questions are put to an issuer and when: turns, bounds, failures, and what the log says of them
    (docs/introspection.md). */
 import assert from 'node:assert/strict';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { ACTIVE, openStand, settle, type Stand } from './fixture.ts';
 
@@ -40,6 +40,16 @@ const messages = ({ logs }: Stand) => logs.map(({ message }) => message);
 /** Presents each token, and waits for none. */
 function present(stand: Stand, tokens: readonly string[]): Promise<string>[] {
   return tokens.map((token) => stand.verdict(token));
+}
+
+/** The milliseconds that each question may take. */
+function recordLimits({ mock }: TestContext): readonly number[] {
+  const limits: number[] = [];
+  mock.method(AbortSignal, 'timeout', (millis: number) => {
+    limits.push(millis);
+    return new AbortController().signal;
+  });
+  return limits;
 }
 
 const UNAVAILABLE = 'introspection-unavailable';
@@ -138,6 +148,46 @@ describe('questions', () => {
     // Its turn goes to nobody.
     await held.answer('t0');
     assert.equal(stand.asked.length, 64);
+  });
+
+  test('take five seconds in all, and what is left of them after waiting for their turn [§22]', async (t) => {
+    const limits = recordLimits(t);
+    const { stand, held } = await openHeld();
+    present(stand, names(65));
+    await settle();
+    assert.deepEqual(
+      limits,
+      names(64).map(() => 5_000),
+    );
+    stand.clock.advance(3_200.5);
+    await held.answer('t0');
+    assert.deepEqual(limits.slice(64), [1_800]);
+  });
+
+  test('whose turn comes when the five seconds are over take one millisecond [§22]', async (t) => {
+    const limits = recordLimits(t);
+    const { stand, held } = await openHeld();
+    const { clock } = stand;
+    const { after } = clock;
+    // Between the turn and the question.
+    clock.after = (...given) => {
+      const cancel = after(...given);
+      return () => {
+        cancel();
+        clock.advance(5_001);
+      };
+    };
+    present(stand, names(65));
+    await settle();
+    await held.answer('t0');
+    assert.deepEqual(limits.slice(64), [1]);
+  });
+
+  test('of --check take five seconds [§22]', async (t) => {
+    const limits = recordLimits(t);
+    const stand = await openStand();
+    await stand.introspect.probe();
+    assert.deepEqual(limits, [5_000]);
   });
 });
 
