@@ -7,6 +7,7 @@ import { createGate } from '../../../src/gate.ts';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
 import { tenants } from '../../../src/tenants.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
+import { Part } from '../../../src/verify/base/part.ts';
 import { directoryFor } from '../key-access-fixture.ts';
 
 const KEY_FILE = fileURLToPath(new URL('../../idp/tls/client-key.pem', import.meta.url));
@@ -93,6 +94,10 @@ const WRONG_KEYS = {
   'no key': () => 'secret-word',
 };
 
+const WRONG_KEY_FILE =
+  'introspection: keyFile: must be a file with one private key in PEM (BEGIN PRIVATE KEY) without passphrase: ' +
+  'RSA from 2048 bits, P-256, P-384 or Ed25519; set it to a regular file of at most 1 MiB that gatehouse may read';
+
 for (const [what, make] of Object.entries(WRONG_KEYS)) {
   test(`refuses a key file of ${what}, and shows neither it nor its path [§22]`, (t) => {
     const keyFile = directoryFor(t)('secret-name.pem', pem(make()));
@@ -101,11 +106,21 @@ for (const [what, make] of Object.entries(WRONG_KEYS)) {
       assert.fail('it was taken');
     } catch (error) {
       const { message } = error as Error;
-      assert.match(message, /^introspection: keyFile: must be a file with one private key in PEM/);
+      assert.equal(message, WRONG_KEY_FILE);
       assert.doesNotMatch(message, /secret-/);
     }
   });
 }
+
+test('names the client and how it authenticates, for --check [§22]', () => {
+  for (const [change, expected] of [
+    [{}, 'client_secret_basic'],
+    [{ clientSecret: undefined, keyFile: KEY_FILE }, 'private_key_jwt'],
+  ] as const) {
+    const { clientId, authentication } = Part.contentOf(introspection({ ...GOOD, ...change }));
+    assert.deepEqual([clientId, authentication], ['orders-api', expected]);
+  }
+});
 
 test('refuses a key file that cannot be read [§22]', () => {
   refused(
