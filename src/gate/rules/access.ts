@@ -165,7 +165,7 @@ export function needs(...guards: readonly AnyGuard[]): DecidedAccess<Caller<unkn
   const name = guards.map((guard) => guard.name).join(', ');
   const [shape = requireCaller] = shapes;
   const admit = (caller: Caller | undefined) => shape(requireCaller(caller));
-  return new MadeAccess(name, 'required', admit, guards.slice());
+  return new MadeAccess(name, 'required', admit, guards);
 }
 
 function requireCaller(caller: Caller | undefined) {

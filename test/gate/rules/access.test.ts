@@ -10,8 +10,9 @@ import {
   optional,
   toBeAwaited,
 } from '../../../src/gate/rules/access.ts';
-import { scope } from '../../../src/gate/rules/guards.ts';
+import { MadeGuard, scope } from '../../../src/gate/rules/guards.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
+import type { Caller } from '../../../src/verify/caller.ts';
 import { callerWith, clock } from '../../support/caller.ts';
 
 for (const [access, name, credentials] of [
@@ -32,6 +33,8 @@ for (const access of [open, optional, authenticated, needs(scope('a'))]) {
   });
 }
 
+const SURROUNDINGS = { clock, log: () => {}, count: undefined };
+
 const QUESTION = { facts: { method: 'GET', host: 'api.test', path: '/', rawHeaders: [] } };
 
 test('requires credentials if one of several demands does', () => {
@@ -41,8 +44,7 @@ test('requires credentials if one of several demands does', () => {
     [[open, optional], false],
     [[], false],
   ] as const) {
-    const surroundings = { clock, log: () => {}, count: undefined };
-    const refused = checkAccess(demands, undefined, true, QUESTION, surroundings);
+    const refused = checkAccess(demands, undefined, true, QUESTION, SURROUNDINGS);
     assert.equal(refused instanceof Refused, isRefused);
     if (refused instanceof Refused) assert.equal(refused.refusal.reason, 'no-credentials');
   }
@@ -69,4 +71,19 @@ test('admits only a caller that the sender check has made', () => {
       });
     }
   }
+});
+
+test('asks no guard about a caller that the sender check has not made', () => {
+  const genuine = callerWith({ scope: 'a' });
+  const asked: unknown[] = [];
+  const guard = new MadeGuard('any', (caller) => asked.push(caller) > 0, scope('a').refused, undefined);
+  const check = (caller: Caller) => checkAccess([needs(guard)], caller, true, QUESTION, SURROUNDINGS);
+  for (const forged of [{ ...genuine }, Object.create(genuine)]) {
+    assert.throws(() => check(forged), {
+      name: 'TypeError',
+      message: 'the caller was not made by the sender check',
+    });
+  }
+  assert.equal(check(genuine), undefined);
+  assert.deepEqual(asked, [genuine]);
 });
