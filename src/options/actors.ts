@@ -13,13 +13,12 @@ import { claimGuard, type Guard, type OneOrMore } from '../gate/rules/guards.ts'
 export function actor(...subjects: OneOrMore): Guard {
   const isDemand = isListOf(/./s, subjects);
   const description = 'the claim act is missing or identifies another actor';
-  return claimGuard(`actor ${subjects.join(' ')}`, description, isDemand, (caller) => {
+  return claimGuard(`actor ${subjects.join(' ')}`, 'act', description, isDemand, (caller) => {
     const { act } = caller.claims;
     if (!isJsonObject(act)) return false;
 
-    const { iss, sub } = act;
-    const isOfIssuer = iss === undefined || iss === caller.issuer;
-    return isOfIssuer && subjects.some((subject) => subject === sub);
+    const { iss = caller.issuer, sub } = act;
+    return iss === caller.issuer && subjects.some((subject) => subject === sub);
   });
 }
 
@@ -31,6 +30,7 @@ export function actor(...subjects: OneOrMore): Guard {
  */
 export const notDelegated: Guard = claimGuard(
   'not delegated',
+  'act',
   'the token has the claim act: another party acts for its subject',
   true,
   ({ claims }) => claims.act === undefined,

@@ -2,6 +2,7 @@
 // Does not cache decisions: each is asked each time it stands.
 import type { EventEmitter } from 'node:events';
 import { andThen, isPromise, type MaybePromise } from '../verify/base/clock.ts';
+import { isPlain } from '../verify/base/encoding.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
 import { issuerOf, type Caller } from '../verify/caller.ts';
@@ -44,29 +45,27 @@ const GONE = UNAVAILABLE.with({ isGone: true });
 /**
  * Passes when `decide` returns `true`, or a promise of it, within the time limit. Asked after all guards that
  * do not wait, in the order in which decisions are written. `false` is 403. Anything else, an error or no
- * answer in time is 503. The challenge shows `what`, which must be printable ASCII without `"`, `\` and `=`.
- * Throws a `TypeError` for what cannot be a decision.
+ * answer in time is 503. The challenge shows `what`: 1 to 200 characters of printable ASCII without `"`, `\`
+ * and `=`. Throws a `TypeError` for what cannot be a decision.
  *
  * @example needs(scope('pay'), decision('may pay from this account', askPolicy, { timeoutSeconds: 1 }))
  */
 export function decision(what: string, decide: DecisionFunction, options: DecisionOptions = {}): Decision {
   const { timeoutSeconds = 2, ...others } = options;
   const name = `decision ${what}`;
-  if (typeof what !== 'string' || typeof decide !== 'function') {
-    throw new TypeError('decision needs text that says what is decided, and a function that decides');
-  }
-  if (!isTime(timeoutSeconds) || Object.keys(others).length > 0) {
+  if (typeof decide !== 'function') throw new TypeError(`${name}: needs a function that decides`);
+
+  const isTime = typeof timeoutSeconds === 'number' && timeoutSeconds > 0 && timeoutSeconds <= MAX_SECONDS;
+  if (!isTime || Object.keys(others).length > 0 || !isPlain(Object(options))) {
     throw new TypeError(`${name}: has one option, timeoutSeconds, which is over 0 and up to ${MAX_SECONDS}`);
   }
 
-  const description = `the request is not allowed: ${what}`;
-  requireShowable(name, description);
-  const refused = refuse('decision-refused', { description });
-  const asking = new Asking(what, decide, timeoutSeconds * 1000, refused);
-  return new MadeGuard(name, () => false, refused, { wait: waitFor(asking) });
+  requireShowable(name, what);
+  const refused = refuse('decision-refused', { description: `the request is not allowed: ${what}` });
+  return new MadeGuard(name, () => false, refused, {
+    wait: waitFor(new Asking(what, decide, timeoutSeconds * 1000, refused)),
+  });
 }
-
-const isTime = (seconds: unknown) => typeof seconds === 'number' && seconds > 0 && seconds <= MAX_SECONDS;
 
 /** Asks this decision, then the others, then the token's times: asking may have taken long. */
 const waitFor = (asking: Asking): Wait =>
@@ -108,9 +107,9 @@ class Asking {
 
   #begin(caller: Caller, { facts, readParameters, connection }: Question, { clock }: Surroundings) {
     const controller = new AbortController();
+    const { signal } = controller;
     const { method, path } = facts;
     try {
-      const { signal } = controller;
       const asked = Object.freeze({ caller, method, path, parameters: { ...readParameters?.() }, signal });
       const value: unknown = this.#decide(asked);
       return isPromise(value) ? this.#await(value, controller, connection, clock) : { value };
@@ -154,15 +153,16 @@ class Asking {
   #conclude(outcome: Outcome, { log, count }: Surroundings): Refused | undefined {
     if (outcome === 'gone') return GONE;
 
-    if (outcome !== 'timeout' && 'value' in outcome && typeof outcome.value === 'boolean') {
-      count?.('decision', outcome.value ? 'allowed' : 'refused');
-      if (this.#isLost) log('decision ready', { guard: printableSetting(this.#what) });
+    const guard = printableSetting(this.#what);
+    const { value } = Object(outcome);
+    if (typeof value === 'boolean') {
+      count?.('decision', value ? 'allowed' : 'refused');
+      if (this.#isLost) log('decision ready', { guard });
       this.#isLost = false;
-      return outcome.value ? undefined : this.#refused;
+      return value ? undefined : this.#refused;
     }
 
     count?.('decision', 'failed');
-    const guard = printableSetting(this.#what);
     if (!this.#isLost) log('decision lost', { guard, ...lossOf(outcome) });
     this.#isLost = true;
     return outcome !== 'timeout' && 'error' in outcome ? UNAVAILABLE.with({ thrown: outcome }) : UNAVAILABLE;

@@ -711,14 +711,24 @@ describe('decision() throws where it is written', () => {
     ['a description with =', () => decision('a=b', decide)],
     ['a description in another alphabet', () => decision('é', decide)],
     ['no description', () => decision(undefined as never, decide)],
+    ['a description that is no text', () => decision(7 as never, decide)],
+    ['an empty description', () => decision('', decide)],
+    ['a description of 201 characters', () => decision('x'.repeat(201), decide)],
     ['no function', () => decision('may pay', true as never)],
     ['a limit of 0', () => decision('may pay', decide, { timeoutSeconds: 0 })],
     ['a limit over 30', () => decision('may pay', decide, { timeoutSeconds: 30.001 })],
     ['a limit that is not a number', () => decision('may pay', decide, { timeoutSeconds: '1' as never })],
     ['a limit of NaN', () => decision('may pay', decide, { timeoutSeconds: NaN })],
     ['another option', () => decision('may pay', decide, { timeout: 1 } as never)],
-    ['options that are none', () => decision('may pay', decide, null as never)],
+    ['options that are null', () => decision('may pay', decide, null as never)],
+    ['seconds in place of options', () => decision('may pay', decide, 1 as never)],
+    ['a list in place of options', () => decision('may pay', decide, [] as never)],
   ] as const) {
-    test(`for ${what}`, () => assert.throws(make, TypeError));
+    test(`for ${what} [§26]`, () => assert.throws(make, TypeError));
   }
+
+  test('but not for 200 characters, a limit of 30 s, or no limit [§26]', () => {
+    assert.equal(decision('x'.repeat(200), decide, { timeoutSeconds: 30 }).name.length, 209);
+    assert.doesNotThrow(() => decision('x', decide, { timeoutSeconds: undefined }));
+  });
 });

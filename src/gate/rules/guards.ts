@@ -65,7 +65,13 @@ export function anyScope(...scopes: OneOrMore): Guard {
 export function claimEquals(claim: string, expected: string | number | boolean): Guard {
   const name = `claim ${claim} equals ${expected}`;
   const description = `the claim ${claim} is missing or has another value`;
-  return claimGuard(name, description, isComparable(expected), (caller) => caller.claim(claim) === expected);
+  return claimGuard(
+    name,
+    claim,
+    description,
+    isComparable(expected),
+    (caller) => caller.claim(claim) === expected,
+  );
 }
 
 /**
@@ -80,7 +86,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
   const name = `claim ${claim} includes ${wanted.join(' ')}`;
   const description = `the claim ${claim} is missing or lacks a required value`;
   const isDemand = wanted.length > 0 && wanted.every((one) => one && isComparable(one));
-  return claimGuard(name, description, isDemand, (caller) => {
+  return claimGuard(name, claim, description, isDemand, (caller) => {
     const value = caller.claim(claim);
     const members: unknown = typeof value === 'string' ? value.split(' ') : value;
     return Array.isArray(members) && wanted.every((required) => members.includes(required));
@@ -88,15 +94,16 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 }
 
 /**
- * Passes when `check` returns `true`. The challenge shows `what`, which must be printable ASCII without `"`,
- * `\` and `=`; otherwise it throws a `TypeError`. Any other result of `check`, such as a promise, is a 500.
+ * Passes when `check` returns `true`. The challenge shows `what`: 1 to 200 characters of printable ASCII
+ * without `"`, `\` and `=`; otherwise it throws a `TypeError`. Any other result of `check`, such as a
+ * promise, is a 500.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
 export function claimCheck(what: string, check: (claim: (name: string) => unknown) => boolean): Guard {
   const description = `the claims do not satisfy: ${what}`;
   const passes = (caller: Caller) => requireBoolean(check((name) => caller.claim(name)));
-  return claimGuard(`claims ${what}`, description, typeof check === 'function', passes);
+  return claimGuard(`claims ${what}`, what, description, typeof check === 'function', passes);
 }
 
 /** No claim equals an object or a promise: it would refuse everyone. */
@@ -126,8 +133,10 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
   return new MadeGuard(name, passes, refused, undefined);
 }
 
+/** `shown` is what the description has of the code's own; in JavaScript, it may be anything. */
 export function claimGuard(
   name: string,
+  shown: string,
   description: string,
   isDemand: boolean,
   passes: (caller: Caller) => boolean,
@@ -135,12 +144,14 @@ export function claimGuard(
   // An expected `undefined` would match a missing claim.
   if (!isDemand) throw new TypeError(`${name}: demands nothing`);
 
-  requireShowable(name, description);
+  requireShowable(name, shown);
   return new MadeGuard(name, passes, refuse('claim-missing', { description }), undefined);
 }
 
-export function requireShowable(name: string, description: string) {
-  // RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter.
-  const isShowable = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]+$/.test(description);
-  if (!isShowable) throw new TypeError(`${name}: has a character that a challenge cannot show`);
+/** RFC 6750 §3: error_description. Stricter: no `=`, which looks like a parameter, and bounded. */
+const SHOWABLE = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]{1,200}$/;
+
+export function requireShowable(name: string, shown: string) {
+  const isShowable = isListOf(SHOWABLE, [shown]);
+  if (!isShowable) throw new TypeError(`${name}: needs 1 to 200 characters that a challenge can show`);
 }

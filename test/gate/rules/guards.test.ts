@@ -253,7 +253,8 @@ test('accepts every character of a scope-token [RFC 6749 §3.3]', () => {
 
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
-    const wrong = (name: string) => new TypeError(`${name}: has a character that a challenge cannot show`);
+    const wrong = (name: string) =>
+      new TypeError(`${name}: needs 1 to 200 characters that a challenge can show`);
     assert.throws(() => claimEquals(text, 'x'), wrong(`claim ${text} equals x`));
     assert.throws(() => claimIncludes(text, ['x']), wrong(`claim ${text} includes x`));
     assert.throws(() => claimCheck(text, () => true), wrong(`claims ${text}`));
@@ -263,6 +264,20 @@ for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u000
 test('accepts every character of an error_description in the demand of a claim check [RFC 6750 §3]', () => {
   for (const what of ['!', '#', '[', ']', '~', ' ', 'https://ns.example/x']) {
     assert.equal(claimCheck(what, () => true).name, `claims ${what}`);
+  }
+});
+
+const LONGEST = 'x'.repeat(200);
+
+test('takes 1 to 200 characters as the name of a claim check and of a claim, and throws for anything else [§5]', () => {
+  for (const what of ['x', LONGEST]) assert.equal(claimCheck(what, () => true).name, `claims ${what}`);
+
+  for (const what of ['', `${LONGEST}x`, undefined, null, 7, ['x']] as never[]) {
+    const wrong = (name: string) =>
+      new TypeError(`${name}: needs 1 to 200 characters that a challenge can show`);
+    assert.throws(() => claimCheck(what, () => true), wrong(`claims ${what}`));
+    assert.throws(() => claimEquals(what, 'x'), wrong(`claim ${what} equals x`));
+    assert.throws(() => claimIncludes(what, ['x']), wrong(`claim ${what} includes x`));
   }
 });
 
@@ -357,7 +372,7 @@ test('admits no caller by a guard that returns a promise [H2]', () => {
 });
 
 test('refuses a guard whose name a challenge cannot show, with an error that names it', () => {
-  const wrong = new TypeError('claim é equals x: has a character that a challenge cannot show');
+  const wrong = new TypeError('claim é equals x: needs 1 to 200 characters that a challenge can show');
   assert.throws(() => claimEquals('é', 'x'), wrong);
 });
 
