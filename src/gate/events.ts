@@ -31,7 +31,7 @@ export interface VerdictEvent extends RequestEvent {
 export interface ResponseEvent extends RequestEvent {
   /** The pattern of the route. */
   readonly route: string | null;
-  /** `null` for a client that has gone. */
+  /** `null` if no response was sent. */
   readonly status: number | null;
   readonly durationMillis: number;
 }
