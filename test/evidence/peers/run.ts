@@ -1,9 +1,9 @@
 /* Sends the same requests to gatehouse and to what people would otherwise use on Node, each set up as its
    documentation shows (the servers of the benchmark), and compares the outcomes with those of results.json,
-   from which the table of README.md is made. `--write` writes that file.
+   from which the table in README.md is made. `--write` writes that file.
 
    Shows: how other Node verifiers treat ID tokens, stolen bound tokens, replayed proofs, new keys and outages:
-   the table of README.md.
+   the table in README.md.
    Takes: 15 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';
