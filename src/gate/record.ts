@@ -64,8 +64,7 @@ export function extendRecord(record: RequestRecord, more: RequestRecord): Reques
 /** A `Refused` turns the request away; anything else that was thrown is a bug. */
 export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord {
   if (!Refused.is(thrown)) {
-    const told = { error: thrown };
-    return extendRecord(record, { reason: 'bug', thrown: told });
+    return extendRecord(record, { reason: 'bug', thrown: { error: thrown } });
   }
 
   const { refusal, found } = thrown;

@@ -101,8 +101,7 @@ export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }:
 
     // Exactly one label in place of `*`, which is no label itself.
     const pattern = origin.replace(FIRST_LABEL, '$1*.');
-    const isMatch = pattern !== origin && patterns.has(pattern);
-    return isMatch ? makePermission(origin) : undefined;
+    return pattern !== origin && patterns.has(pattern) ? makePermission(origin) : undefined;
   }
 
   return {

@@ -25,8 +25,7 @@ export function probe({ host = '127.0.0.1', port }: Settings) {
 
   setTimeout(end, PROBE_MILLIS, 'no response in time');
   // RFC 9110 §7.2: some listening addresses are not valid in a Host field.
-  const headers = { Host: 'localhost' };
-  const options = { host, port, path: '/readyz', headers, agent: false };
+  const options = { host, port, path: '/readyz', headers: { Host: 'localhost' }, agent: false };
   const asked = get(options, (response) => {
     const { statusCode } = response;
     let text = '';

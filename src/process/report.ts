@@ -25,15 +25,12 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 function partsIn(owner: object) {
-  const parts = Object.entries(owner).filter(([, value]) => Part.is(value));
-  return parts.map(([name]) => name);
+  return Object.keys(owner).filter((name) => Part.is(Reflect.get(owner, name)));
 }
 
 function importsOf(options: ServiceOptions) {
-  const owners = [options, ...Object.values(options.issuers ?? {})];
-  const names = owners.flatMap(partsIn);
-  const isUsed = (name: string) => names.includes(name);
-  const used = Object.keys(PATHS).filter(isUsed);
+  const names = [options, ...Object.values(options.issuers ?? {})].flatMap(partsIn);
+  const used = Object.keys(PATHS).filter((name) => names.includes(name));
   return used.map((name) => PATHS[name]);
 }
 

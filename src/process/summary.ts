@@ -86,8 +86,7 @@ function keyAccessOf({ issuers }: Settings) {
   const used = Object.entries(issuers).filter(([, issuer]) => kindsIn(issuer).length > 0);
   if (used.length === 0) return undefined;
 
-  const kinds = used.map(([name, issuer]) => [name, kindsIn(issuer)] as const);
-  return Object.fromEntries(kinds);
+  return Object.fromEntries(used.map(([name, issuer]) => [name, kindsIn(issuer)]));
 }
 
 /** What the issuers are asked about that are asked. */

@@ -121,8 +121,7 @@ function composeResponder(readers: Readers, checks: Checks, options: ServiceValu
 }
 
 function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {
-  const hiddenField = Part.contentOf(values.clientCertificates)?.field;
-  return { ...checks, ...values, clock, hiddenField };
+  return { ...checks, ...values, clock, hiddenField: Part.contentOf(values.clientCertificates)?.field };
 }
 
 function createReaders(

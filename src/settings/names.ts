@@ -71,8 +71,10 @@ function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   if (known.includes(name) || isEmptySection) return;
 
   const written = squeezed(name);
-  const right = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
-  const spelling = right === undefined ? 'correct' : `write ${right}`;
+  const isSection = SECTIONS.exec(name)?.[2] === '' && name !== written;
+  const setting = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
+  const right = setting ?? (isSection && written);
+  const spelling = right ? `write ${right}` : 'correct';
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
   reports.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }

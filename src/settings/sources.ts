@@ -9,8 +9,11 @@ import { find, TEMPLATE, throwAt, throwProblem, SettingProblem, problemOf, type 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What Kubernetes and Docker set for other services called `idp` or `metrics`. */
-const ORCHESTRATED =
-  /^(?=\w+=)(\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))|(IDP|CORS|RESOURCE)_PORT)=/;
+const ORCHESTRATED = [
+  /^(?=\w+=)\w*_(SERVICE_(HOST|PORT(_\w+)?)|PORT_\d+_\w+|PORT(?==(tc|ud|sct)p:))=/,
+  // `METRICS_PORT` is a setting.
+  /^(IDP|CORS|RESOURCE|CLIENT_CERT|REVOCATION|ISSUER_[^_]+)_PORT=/,
+];
 
 type Parse = (text: string, path: string, problems: string[]) => Entry[];
 
@@ -83,9 +86,11 @@ export function findEntries(
   return { variables, keys, files, lookedIn, problems, warnings: [], strays: [] };
 }
 
+const isOrchestrated = (assignment: string) => ORCHESTRATED.some((form) => form.test(assignment));
+
 const entriesOf = (environment: Environment) =>
   Object.entries(environment)
-    .filter(([name, value]) => !ORCHESTRATED.test(`${name}=${value}`))
+    .filter(([name, value]) => !isOrchestrated(`${name}=${value}`))
     .map(([name, value = '']) => ({ name, value, source: 'environment' }));
 
 /** Reads only regular files: a pipe might never end. */

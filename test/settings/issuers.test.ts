@@ -328,7 +328,7 @@ test('warns of a misspelled name of a listed issuer in the environment, and igno
     ...TWO,
     ISSUER_PARTNER_SCOPES: 'x',
     ISSUER_PARTNER_SERVICE_HOST: '10.0.0.1',
-    ISSUER_PARTNER_PORT: 'tcp://10.0.0.1:80',
+    ISSUER_PARTNER_PORT: '80',
     ISSUER_PARTNER_PORT_80_TCP: 'tcp://10.0.0.1:80',
     ISSUER_BASE_URL: 'x',
     ISSUER_PARTNERS_DOMAIN: 'x',

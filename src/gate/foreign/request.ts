@@ -62,8 +62,7 @@ function fieldsOf(headers: FetchRequest['headers']) {
   const fields = new Map<string, string[]>(ALWAYS_READ.map((name) => [name, []]));
   for (const [field, value] of headers) {
     const name = field.toLowerCase();
-    const earlier = fields.get(name) ?? [];
-    fields.set(name, [...earlier, value]);
+    fields.set(name, [...(fields.get(name) ?? []), value]);
   }
 
   const { get } = Object(headers);

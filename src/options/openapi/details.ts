@@ -64,8 +64,7 @@ function capitalized(word: string) {
 /** `GET /api/orders/{id}` becomes `getApiOrdersById`. */
 function unusedId({ method, pattern }: Route, taken: ReadonlySet<string>) {
   const words = pattern.replace(/\{(\w+)\}/g, 'by $1').match(/[A-Za-z0-9]+/g) ?? ['root'];
-  const name = words.map(capitalized).join('');
-  const id = method.toLowerCase() + name;
+  const id = method.toLowerCase() + words.map(capitalized).join('');
   for (let number = 2; ; number += 1) {
     const next = taken.has(id) ? `${id}${number}` : id;
     if (!taken.has(next)) return next;

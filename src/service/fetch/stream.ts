@@ -116,8 +116,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     if (chunk.length > PIECE_BYTES) return false;
 
     ahead = read();
-    const isEnd = ahead.then((more) => more === undefined);
-    return Promise.race([isEnd, afterTurn()]);
+    return Promise.race([ahead.then((more) => more === undefined), afterTurn()]);
   }
 
   async function write(chunk: Uint8Array) {
