@@ -54,7 +54,8 @@ export const REFUSALS = {
   /** 401, RFC 9449 §7.1 */
   invalid_dpop_proof: {
     'proof-missing': 'the request has no DPoP proof',
-    'proof-malformed': 'the proof is not one JWS with canonical base64url and JSON objects',
+    'proof-malformed':
+      'the proof is not one JWS in canonical base64url whose header and payload are JSON objects',
     'proof-type': 'the type (typ) in the proof header is not dpop+jwt',
     'proof-algorithm': 'the proof is not signed with an accepted algorithm (alg)',
     'proof-critical': 'the proof header has crit or b64, which this API does not support',
