@@ -255,6 +255,7 @@ for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u000
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
     const wrong = (name: string) =>
       new TypeError(`${name}: needs 1 to 200 characters that a challenge can show`);
+
     assert.throws(() => claimEquals(text, 'x'), wrong(`claim ${text} equals x`));
     assert.throws(() => claimIncludes(text, ['x']), wrong(`claim ${text} includes x`));
     assert.throws(() => claimCheck(text, () => true), wrong(`claims ${text}`));
@@ -275,6 +276,7 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
   for (const what of ['', `${LONGEST}x`, undefined, null, 7, ['x']] as never[]) {
     const wrong = (name: string) =>
       new TypeError(`${name}: needs 1 to 200 characters that a challenge can show`);
+
     assert.throws(() => claimCheck(what, () => true), wrong(`claims ${what}`));
     assert.throws(() => claimEquals(what, 'x'), wrong(`claim ${what} equals x`));
     assert.throws(() => claimIncludes(what, ['x']), wrong(`claim ${what} includes x`));
