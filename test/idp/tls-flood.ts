@@ -61,8 +61,16 @@ class RecordWriter {
   }
 }
 
-/** Speaks TLS on a connection, and after the first request sends such records for as long as it is open. */
-export function floodWithRecords(socket: Socket, identity: SecureContextOptions, kind: Record): void {
+/**
+ * Speaks TLS on a connection, writes these responses to as many requests, and after the next one sends such
+ * records for as long as the connection is open.
+ */
+export function floodWithRecords(
+  socket: Socket,
+  identity: SecureContextOptions,
+  kind: Record,
+  responses: readonly string[] = [],
+): void {
   const secureContext = createSecureContext({
     ...identity,
     minVersion: 'TLSv1.3',
@@ -83,22 +91,31 @@ export function floodWithRecords(socket: Socket, identity: SecureContextOptions,
     if (hex !== undefined) secret = Buffer.from(hex, 'hex');
   });
 
-  secure
-    .on('error', () => {})
-    .once('data', () => {
-      // The server's own two tickets are out once it has written, and this record comes after both.
-      secure.write('HTTP/1.1 103 Early Hints\r\n\r\n', () => {
-        const writer = new RecordWriter(secret!, 3);
+  const left = [...responses];
 
-        const send = () => {
-          if (socket.destroyed) return;
-          const records = Array.from({ length: RECORDS_AT_ONCE }, () =>
-            kind === 'ticket' ? writer.ticket() : writer.keyUpdate(),
-          );
-          socket.write(Buffer.concat(records), () => setImmediate(send));
-        };
+  const answer = () => {
+    const response = left.shift();
+    if (response !== undefined) {
+      secure.write(response);
+      return;
+    }
 
-        send();
-      });
+    secure.off('data', answer);
+    // The server's own two tickets are out once it has written, and this record comes after both.
+    secure.write('HTTP/1.1 103 Early Hints\r\n\r\n', () => {
+      const writer = new RecordWriter(secret!, 3 + responses.length);
+
+      const send = () => {
+        if (socket.destroyed) return;
+        const records = Array.from({ length: RECORDS_AT_ONCE }, () =>
+          kind === 'ticket' ? writer.ticket() : writer.keyUpdate(),
+        );
+        socket.write(Buffer.concat(records), () => setImmediate(send));
+      };
+
+      send();
     });
+  };
+
+  secure.on('error', () => {}).on('data', answer);
 }

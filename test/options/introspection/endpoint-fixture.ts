@@ -58,7 +58,8 @@ export async function startEndpoint(
     const { method = '', url: path = '', headers, socket } = request;
     if (method === 'GET') {
       fetches += 1;
-      const { document, documentStatus = document === undefined ? 404 : 200 } = endpoint;
+      const isThere = endpoint.document !== undefined && path === '/.well-known/openid-configuration';
+      const { document, documentStatus = isThere ? 200 : 404 } = endpoint;
       response.writeHead(documentStatus);
       response.end(JSON.stringify(document));
       return;

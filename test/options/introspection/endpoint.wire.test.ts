@@ -4,7 +4,9 @@ import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
+import type { TLSSocket } from 'node:tls';
 import { keyAccess } from '../../../src/key-access.ts';
 import {
   createAssertion,
@@ -15,6 +17,7 @@ import {
 import { createEndpoint, type Asker } from '../../../src/options/introspection/endpoint.ts';
 import { Questions } from '../../../src/options/introspection/questions.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
+import { connectDirectly, type Connect } from '../../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import { issuerOf } from '../../../src/verify/options.ts';
 import { startProxy } from '../../idp/proxy.ts';
@@ -275,6 +278,39 @@ describe('the authorities', () => {
       const endpoint = await startEndpoint(t, certificate);
       assert.equal((await failureOf(askerFor(endpoint)))[0], 'certificate-refused');
       assert.deepEqual(endpoint.questions, []);
+      for (const socket of endpoint.sockets) await once(socket, 'close');
+    });
+  }
+});
+
+describe('the name', () => {
+  /** Asks at this host, wherever that is: over a connection to the endpoint. */
+  const askAt = ({ domain, uri }: FakeEndpoint, host: string) => {
+    const connect: Connect = (_, limits) => connectDirectly(new URL(uri), limits);
+    const options = issuerOf({ domain, audience: 'x' });
+    return createEndpoint(options, `https://${host}/introspect`, BASIC, connect);
+  };
+
+  for (const host of ['other.test', '127.0.0.2', '[::2]']) {
+    test(`of the address is that of the certificate: not ${host} [§22, RFC 9110 §4.3.4]`, async (t) => {
+      const endpoint = await startEndpoint(t);
+      const failure = await failureOf(askAt(endpoint, host));
+      assert.deepEqual(failure, ['certificate-refused', 'ERR_TLS_CERT_ALTNAME_INVALID']);
+      assert.deepEqual(endpoint.questions, []);
+    });
+  }
+
+  for (const host of ['provider.test', '127.0.0.1', '[::1]']) {
+    test(`of the address is that of the certificate: ${host} [§22, RFC 9110 §4.3.4]`, async (t) => {
+      const endpoint = await startEndpoint(t);
+      let name: unknown;
+      endpoint.say = (question, response, request) => {
+        name = (request.socket as TLSSocket).servername;
+        json({ active: false })(question, response, request);
+      };
+      await ask(askAt(endpoint, host));
+      // RFC 6066 §3: an address is no name.
+      assert.equal(name, host === 'provider.test' ? host : false);
     });
   }
 });
@@ -365,6 +401,71 @@ describe('a connection', () => {
     await assert.rejects(askerFor(endpoint).ask(TOKEN, controller.signal));
     for (const socket of endpoint.sockets) await once(socket, 'close');
   });
+
+  test('does not outlive a question that was given up before TLS was spoken [§22]', async (t) => {
+    const controller = new AbortController();
+    const server = await startRawServer((socket) => socket.once('data', () => controller.abort()));
+    t.after(() => server.stop());
+    const domain = `localhost:${server.port}`;
+    const asker = askerFor({ domain, issuer: `https://${domain}/`, uri: `https://${domain}/x` });
+    await assert.rejects(asker.ask(TOKEN, controller.signal));
+    await server.closed();
+  });
+
+  test('is closed where the server speaks no TLS [§22]', async (t) => {
+    const server = await startRawServer((socket) => socket.resume().write('HTTP/1.1 400 x\r\n\r\n'));
+    t.after(() => server.stop());
+    const domain = `localhost:${server.port}`;
+    const asker = askerFor({ domain, issuer: `https://${domain}/`, uri: `https://${domain}/x` });
+    await assert.rejects(ask(asker), FetchError.is);
+    await server.closed();
+  });
+
+  test('is opened for no longer than its question lasts [§22]', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const controller = new AbortController();
+
+    const connect: Connect = (_, { signal }) =>
+      new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(new FetchError('timeout')));
+        controller.abort();
+        if (!signal.aborted) reject(new RangeError('it goes on'));
+      });
+
+    const options = issuerOf({ domain: endpoint.domain, audience: 'x' });
+    const asked = createEndpoint(options, endpoint.uri, BASIC, connect).ask(TOKEN, controller.signal);
+    await assert.rejects(asked, (error) => !(error instanceof RangeError));
+  });
+
+  test('is not opened for a question that was given up before [§22]', async (t) => {
+    const endpoint = await startEndpoint(t);
+    let opened = 0;
+
+    const connect: Connect = (...given) => {
+      opened += 1;
+      return connectDirectly(...given);
+    };
+
+    const options = issuerOf({ domain: endpoint.domain, audience: 'x' });
+    const asker = createEndpoint(options, endpoint.uri, BASIC, connect);
+    await assert.rejects(asker.ask(TOKEN, AbortSignal.abort()));
+    await ask(asker);
+    assert.equal(opened, 1);
+  });
+
+  test('is kept for 30 seconds without a question', async (t) => {
+    const endpoint = await startEndpoint(t);
+    // Otherwise the server says how long.
+    endpoint.say = (_, response) => {
+      response.writeHead(200, { Connection: 'keep-alive', 'Content-Length': 16 }).end('{"active":false}');
+    };
+    const { mock } = t.mock.method(Socket.prototype, 'setTimeout');
+    await ask(askerFor(endpoint));
+    await new Promise(setImmediate);
+    const idle = mock.calls.find(({ arguments: [millis] }) => millis === 30_000);
+    (idle?.this as Socket).emit('timeout');
+    for (const socket of endpoint.sockets) await once(socket, 'close');
+  });
 });
 
 describe('a response', () => {
@@ -385,6 +486,14 @@ describe('a response', () => {
       'no UTF-8',
       (_, response) => response.end(Buffer.from('7b2261223a22ff227d', 'hex')),
       ['not-a-json-object', ''],
+    ],
+    [
+      'a body framed in two ways, which RFC 9112 §6.3 takes for an attack,',
+      (_, response) => {
+        const head = 'HTTP/1.1 200 OK\r\nContent-Length: 15\r\nTransfer-Encoding: chunked\r\n\r\n';
+        response.socket?.end(`${head}f\r\n{"active":true}\r\n0\r\n\r\n`);
+      },
+      ['connection-failed', 'HPE_INVALID_TRANSFER_ENCODING'],
     ],
     [
       'half a body',
@@ -420,7 +529,10 @@ describe('a response', () => {
       const asker = askerFor(endpoint);
       await ask(asker);
       endpoint.say = say;
+      const [kept] = endpoint.sockets;
       assert.deepEqual(await failureOf(asker), failure);
+      const isUsable = failure.some((word) => ['status-refused', 'not-a-json-object'].includes(word));
+      if (!isUsable && !kept?.destroyed) await once(kept!, 'close');
       endpoint.say = json({ active: true });
       assert.deepEqual(await ask(asker), { active: true });
       assert.equal(new Set(endpoint.questions.map(({ path }) => path)).size, 1);
@@ -443,6 +555,18 @@ describe('a response', () => {
       const asker = askerFor({ domain, issuer: `https://${domain}/`, uri: `https://${domain}/x` });
       assert.equal((await failureOf(asker))[0], 'too-large');
       await server.closed();
+    });
+
+    test(`is bounded on a connection that was kept, too, where TLS brings a ${kind} after another [§22, J14]`, async (t) => {
+      const good = 'HTTP/1.1 200 OK\r\nContent-Length: 15\r\n\r\n{"active":true}';
+      const server = await startRawServer((socket) => floodWithRecords(socket, identity, kind, [good]));
+      t.after(() => server.stop());
+      const domain = `localhost:${server.port}`;
+      const asker = askerFor({ domain, issuer: `https://${domain}/`, uri: `https://${domain}/x` });
+      assert.deepEqual(await ask(asker), { active: true });
+      assert.equal((await failureOf(asker))[0], 'too-large');
+      await server.closed();
+      assert.equal(server.connections, 1);
     });
   }
 });
