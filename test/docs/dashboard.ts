@@ -6,7 +6,7 @@ import { END, rectangle, svg, text, type Box, type Colours } from './draw.ts';
 /** What the picture says, for whoever does not see it. */
 export const DASHBOARD =
   'The dashboard with three minutes of a real service. Requests by status, and refusals by reason: in the second ' +
-  'minute a thief sends stolen tokens, and the refusals rise. Durations, tokens, proofs, and keys, one of which was ' +
+  'minute a thief sends stolen tokens, and the refusals rise. Durations, tokens, proofs and keys. A key was ' +
   'rotated.';
 
 interface Target {

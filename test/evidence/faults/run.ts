@@ -1,8 +1,8 @@
 /* The long faults, one after the other: each is a test of Node's runner. Arguments select some of them by
    name.
 
-   Shows: the service under load with provider faults, key rotation, floods, hostile clients, failing tenants' key sets,
-   a failing revocation store or introspection endpoint, and rollouts behind nginx and haproxy.
+   Shows: the service under load, with key rotation, floods, hostile clients, rollouts behind nginx and haproxy,
+   and failures of the provider, tenants' key sets, the revocation store and the introspection endpoint.
    Takes: 20 min.
    Needs: nginx and haproxy for the rollouts. */
 import { spawnSync } from 'node:child_process';
