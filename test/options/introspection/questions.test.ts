@@ -2,7 +2,11 @@
    (docs/introspection.md). */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
+import type { Asker } from '../../../src/options/introspection/endpoint.ts';
+import { Questions } from '../../../src/options/introspection/questions.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
+import { TestClock } from '../../support/clock.ts';
+import { NOW } from '../../verify/token/issuer.ts';
 import { ACTIVE, openStand, settle, type Stand } from './fixture.ts';
 
 /** Answers to come, by token. */
@@ -101,7 +105,7 @@ describe('questions', () => {
     ]);
     // Every turn was given back.
     for (const token of [...names(3), ...names(5, 4), ...names(54, 10), 't65']) await held.answer(token);
-    present(stand, names(64, 100));
+    present(stand, names(65, 100));
     await settle();
     assert.equal(stand.asked.length, 68 + 64);
   });
@@ -145,9 +149,12 @@ describe('questions', () => {
     assert.equal(stand.asked.length, 64);
     assert.deepEqual(stand.counts, ['introspection shed idp']);
     assert.deepEqual(messages(stand).slice(1), []);
-    // Its turn goes to nobody.
+    // Its turn goes to nobody, and another takes it.
     await held.answer('t0');
     assert.equal(stand.asked.length, 64);
+    present(stand, ['later']);
+    await settle();
+    assert.equal(stand.asked.at(-1), 'later');
   });
 
   test('take five seconds in all, and what is left of them after waiting for their turn [§22]', async (t) => {
@@ -189,6 +196,20 @@ describe('questions', () => {
     await stand.introspect.probe();
     assert.deepEqual(limits, [5_000]);
   });
+
+  test('of --check name the endpoint, whatever it says [§22]', async () => {
+    const endpoint = 'https://idp.test/introspect';
+    const clock = new TestClock(NOW * 1000);
+    for (const [said, expected] of [
+      [{ active: false }, { endpoint }],
+      [{ active: true }, { endpoint, problem: { reason: 'active', code: '' } }],
+      [{}, { endpoint, problem: { reason: 'no-verdict', code: '' } }],
+    ] as const) {
+      const asker: Asker = { ask: async () => said, forget() {}, address: () => endpoint };
+      const questions = new Questions('idp', asker, { clock, log: () => {}, count: undefined });
+      assert.deepEqual(await questions.probe('random'), expected);
+    }
+  });
 });
 
 describe('after failures', () => {
@@ -220,6 +241,24 @@ describe('after failures', () => {
     assert.equal(stand.asked.length, 6);
     assert.equal(stand.counts.filter((one) => one === 'introspection failed idp').length, 6);
     assert.equal(stand.counts.filter((one) => one === 'introspection shed idp').length, 22);
+  });
+
+  test('five in a row, the others are 503 at once, also while no turn is free [§22]', async () => {
+    const { stand, held } = await openHeld();
+    present(stand, names(64));
+    await settle();
+    for (const token of names(5)) await held.fail(token);
+    for (const token of names(5, 100)) {
+      stand.clock.advance(1_000);
+      present(stand, [token]);
+      await settle();
+    }
+    assert.equal(stand.asked.length, 69);
+
+    let verdict = 'none yet';
+    void stand.verdict('x').then((told) => (verdict = told));
+    await settle();
+    assert.equal(verdict, UNAVAILABLE);
   });
 
   test('the first success ends that, within a second of the end of the fault [§22]', async () => {
@@ -319,8 +358,8 @@ describe('the log', () => {
     assert.equal(await stand.verdict('secret-token'), UNAVAILABLE);
     const line = stand.logs.at(-1)!;
     assert.deepEqual(
-      [line.message, line.reason, line.error],
-      ['introspection lost', 'unforeseen', 'RangeError'],
+      [line.message, line.reason, line.code, line.error],
+      ['introspection lost', 'unforeseen', '', 'RangeError'],
     );
     assert.doesNotMatch(JSON.stringify(stand.logs), /secret/);
   });
