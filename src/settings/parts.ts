@@ -9,7 +9,7 @@ import { NO_TLS, SAME_PORT, type ServiceOptions } from '../service/options.ts';
 import { boolean as trueOrFalse, integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
 import { throwProblem } from './entry.ts';
 import { anyOrList, boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
-import { isTemplate, setting, type Earlier, type ValuesOf } from './table.ts';
+import { isKnownAbsent, isTemplate, setting, type Earlier, type ValuesOf } from './table.ts';
 
 const importRedis = () => import('../options/redis/replay.ts');
 
@@ -34,9 +34,12 @@ const ofCertificates = (name: keyof ClientCertificatesOptions) => ({
   importRule: async () => (await importCertificates()).CERTIFICATE_RULES[name],
 });
 
-const ofResource = (name: keyof ResourceOptions) => ({
+const ofResource = <Value>(name: keyof ResourceOptions) => ({
   importRule: async () => (await importResource()).RESOURCE_RULES[name],
+  misfit: (_: Value, earlier: Earlier) => (isKnownAbsent('resourceUrl', earlier) ? NO_URL : undefined),
 });
+
+const NO_URL = 'has no effect without RESOURCE_URL; set that too, or remove this';
 
 export const PART_SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, { rule: LOG_RULES.level }),
@@ -71,6 +74,11 @@ export const PART_SETTINGS = {
     rule: trueOrFalse,
     misfit: (isRequired, earlier) => (isRequired ? requiredInVain(earlier) : undefined),
   }),
+  resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
+    ...ofResource('url'),
+    misfit: (url, { publicUrl = url, issuers }) =>
+      isSameOrigin(url, String(publicUrl)) ? withoutServer(issuers) : WRONG_RESOURCE,
+  }),
   resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), ofResource('scopes')),
   resourceName: setting('RESOURCE_NAME', 'resource.name', text, ofResource('name')),
   resourceDocumentation: setting(
@@ -79,12 +87,6 @@ export const PART_SETTINGS = {
     text,
     ofResource('documentation'),
   ),
-  resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
-    ...ofResource('url'),
-    byDefault: noResourceUrl,
-    misfit: (url, { publicUrl = url, issuers }) =>
-      isSameOrigin(url, String(publicUrl)) ? withoutServer(issuers) : WRONG_RESOURCE,
-  }),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', listOrNone, ofCors('origins')),
   corsAllowCredentials: setting(
     'CORS_ALLOW_CREDENTIALS',
@@ -107,14 +109,6 @@ export const PART_SETTINGS = {
   metricsHost: setting('METRICS_HOST', 'metrics.host', text, { rule: textWithoutBlanks }),
 };
 
-/** The other settings of a resource need its URL. `earlier` lacks those with a problem. */
-function noResourceUrl(earlier: Earlier) {
-  const more = ['resourceScopes', 'resourceName', 'resourceDocumentation'];
-  return more.every((name) => name in earlier && earlier[name] === undefined)
-    ? undefined
-    : throwProblem('is required by the scopes, name and documentation of a resource; set it or remove those');
-}
-
 const NO_SERVER =
   'needs the authorization server of each issuer with {tenant}; set IDP_AUTHORIZATION_SERVER, or ' +
   'ISSUER_<NAME>_AUTHORIZATION_SERVER';
@@ -129,9 +123,8 @@ function withoutServer(issuers: unknown) {
 
 const NO_SOURCE = 'has no effect without CLIENT_CERT_SOURCE; set that too, or remove this';
 
-/** `earlier` lacks the source if it has a problem. */
 const withoutSource = (earlier: Earlier) =>
-  'clientCertSource' in earlier && earlier.clientCertSource === undefined ? NO_SOURCE : undefined;
+  isKnownAbsent('clientCertSource', earlier) ? NO_SOURCE : undefined;
 
 const requiredInVain = (earlier: Earlier) =>
   earlier.dpopMode === 'REQUIRED' ? NO_BEARER : withoutSource(earlier);

@@ -92,7 +92,8 @@ const NO_INTROSPECTION =
   'has no effect without IDP_INTROSPECTION of the same issuer; set that too, or remove this';
 
 /** A setting that has a problem may be there. */
-const isKnownAbsent = (name: string, earlier: Earlier) => name in earlier && earlier[name] === undefined;
+export const isKnownAbsent = (name: string, earlier: Earlier): boolean =>
+  name in earlier && earlier[name] === undefined;
 
 /** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {

@@ -252,22 +252,30 @@ for (const [name, value] of [
   ['RESOURCE_NAME', 'API'],
   ['RESOURCE_DOCUMENTATION', 'https://api.test/docs'],
 ] as const) {
-  test(`refuses ${name} without RESOURCE_URL, but not beside an invalid RESOURCE_URL`, () => {
+  test(`names ${name} where RESOURCE_URL is missing, but not beside an invalid RESOURCE_URL`, () => {
     const environment = { ...REQUIRED, [name]: value };
-    assert.match(
+    assert.equal(
       onlyProblem({ environment }),
-      /^RESOURCE_URL or resource\.url \(environment, .*\): is required by the scopes, name and documentation of a resource; set it or remove those$/,
-    );
-    const both = problemsOf({ environment: { ...environment, RESOURCE_SCOPES: 'openid' } });
-    assert.match(
-      both.join('\n'),
-      /^RESOURCE_SCOPES .*: must be a scope.*\nRESOURCE_URL or .*: is required by/,
+      `${name} (environment): has no effect without RESOURCE_URL; set that too, or remove this`,
     );
     const faulty = { ...environment, RESOURCE_URL: 'https://api.test/#x' };
     assert.match(onlyProblem({ environment: faulty }), /^RESOURCE_URL \(environment\): must be a URL/);
     assert.deepEqual(problemsOf({ environment: { ...environment, RESOURCE_URL: 'https://api.test' } }), []);
   });
 }
+
+test('names each setting of a resource where RESOURCE_URL is missing, with its own place in the file', () => {
+  const yaml = 'resource:\n  name: API\n  scopes: [openid]\n  documentation: https://api.test/docs\n';
+  const lines = problemsOf(withYaml(yaml)).map((problem) => problem.replace(/ \(.*?, line/, ' (line'));
+  assert.deepEqual(
+    lines.map((line) => line.slice(0, line.indexOf(';'))),
+    [
+      'resource.scopes (line 3): must be a scope of this API, without white space, \'"\' or "\\"',
+      'resource.name (line 2): has no effect without RESOURCE_URL',
+      'resource.documentation (line 4): has no effect without RESOURCE_URL',
+    ],
+  );
+});
 
 test('refuses an empty list as the scopes of the resource, which would silently announce none', () => {
   const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
