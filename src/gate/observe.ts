@@ -124,7 +124,7 @@ export class Observer {
       return log('request refused', expect === undefined ? fields : { ...fields, ...expect(record) });
     }
 
-    const method = route && printable(route.method);
+    const method = route ? printable(route.method) : fields.method;
     log('request failed', { ...fields, method, ...bug }, thrown?.error);
   }
 }

@@ -109,12 +109,13 @@ test('logs a refusal at debug with the fields of the access log, including reaso
   ]);
 });
 
-test('logs a bug with the method and pattern of the route, the name of the error and its frames', () => {
+test('logs a bug with the method and pattern of the route, else the method of the request, the name of the error and its frames', () => {
   const { observe, logged, summarize } = observing('error');
   const failure = new TypeError('secret');
   const route = routeAt(`/${'long/'.repeat(20)}`);
   observe(ARRIVED, { route, reason: 'bug', bug: describeBug(failure) }, 500);
-  observe(ARRIVED, { reason: 'bug', bug: describeBug('secret') }, 500);
+  const request = { ...ARRIVED.request, method: 'POST' };
+  observe({ ...ARRIVED, request }, { reason: 'bug', bug: describeBug('secret') }, 500);
   const [{ frames, ...first } = {}, ...others] = logged();
   assert.deepEqual(first, {
     message: 'request failed',
@@ -126,7 +127,7 @@ test('logs a bug with the method and pattern of the route, the name of the error
   });
   assert.match(String(frames), /observe\.test\.[jt]s:\d+:\d+/);
   assert.deepEqual(others, [
-    { message: 'request failed', route: null, status: 500, reason: 'bug', error: 'string' },
+    { message: 'request failed', method: 'POST', route: null, status: 500, reason: 'bug', error: 'string' },
   ]);
   summarize();
   assert.deepEqual(logged(), []);
