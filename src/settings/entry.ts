@@ -12,6 +12,19 @@ export interface Entry {
   readonly source: string;
 }
 
+/** Earlier settings, without invalid ones. */
+export type Earlier = Readonly<Record<string, unknown>>;
+
+/** A setting that has a problem may be there. */
+export const isKnownAbsent = (name: string, earlier: Earlier): boolean =>
+  name in earlier && earlier[name] === undefined;
+
+/** For a setting that has no effect without another. */
+export const needing =
+  (name: string, problem: string) =>
+  <Value>(_: Value, earlier: Earlier): string | undefined =>
+    isKnownAbsent(name, earlier) ? problem : undefined;
+
 export const TEMPLATE = 'contains "${", but nothing is substituted here; write the value';
 
 /** Names what is wrong and the fix. Never shows the value, which may be a secret. */

@@ -16,13 +16,14 @@ import {
   TEMPLATE,
   throwProblem,
   SettingProblem,
+  type Earlier,
   type Entry,
   type RawValue,
 } from './entry.ts';
 import { findSetting, namesFor, reportUnknown } from './names.ts';
 import { list } from './readers.ts';
 import type { FoundEntries } from './sources.ts';
-import { ISSUER_SETTINGS, type Earlier, type Names, type Setting, type SettingsTable } from './table.ts';
+import { ISSUER_SETTINGS, type Names, type Setting, type SettingsTable } from './table.ts';
 
 /** The trusted issuers by name, beside the settings of a table. `idp` is the first. */
 export interface WithIssuers {

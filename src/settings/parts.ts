@@ -7,9 +7,9 @@ import { jsonLog, LOG_RULES, type LogOptions } from '../options/log.ts';
 import type { ResourceOptions } from '../options/resource-metadata.ts';
 import { NO_TLS, SAME_PORT, type ServiceOptions } from '../service/options.ts';
 import { boolean as trueOrFalse, integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
-import { throwProblem } from './entry.ts';
+import { needing, throwProblem, type Earlier } from './entry.ts';
 import { anyOrList, boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
-import { isKnownAbsent, isTemplate, setting, type Earlier, type ValuesOf } from './table.ts';
+import { isTemplate, setting, type ValuesOf } from './table.ts';
 
 const importRedis = () => import('../options/redis/replay.ts');
 
@@ -36,10 +36,13 @@ const ofCertificates = (name: keyof ClientCertificatesOptions) => ({
 
 const ofResource = <Value>(name: keyof ResourceOptions) => ({
   importRule: async () => (await importResource()).RESOURCE_RULES[name],
-  misfit: (_: Value, earlier: Earlier) => (isKnownAbsent('resourceUrl', earlier) ? NO_URL : undefined),
+  misfit: needing('resourceUrl', 'has no effect without RESOURCE_URL; set that too, or remove this')<Value>,
 });
 
-const NO_URL = 'has no effect without RESOURCE_URL; set that too, or remove this';
+const withoutSource = needing(
+  'clientCertSource',
+  'has no effect without CLIENT_CERT_SOURCE; set that too, or remove this',
+);
 
 export const PART_SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, { rule: LOG_RULES.level }),
@@ -63,16 +66,16 @@ export const PART_SETTINGS = {
   }),
   clientCertField: setting('CLIENT_CERT_FIELD', 'api.clientCertField', text, {
     ...ofCertificates('field'),
-    misfit: (_, earlier) => withoutSource(earlier),
+    misfit: withoutSource,
   }),
   clientCertProxies: setting('CLIENT_CERT_PROXIES', 'api.clientCertProxies', anyOrList, {
     ...ofCertificates('proxies'),
     byDefault: noProxies,
-    misfit: (_, earlier) => withoutSource(earlier),
+    misfit: withoutSource,
   }),
   clientCertRequired: setting('CLIENT_CERT_REQUIRED', 'api.clientCertRequired', boolean, {
     rule: trueOrFalse,
-    misfit: (isRequired, earlier) => (isRequired ? requiredInVain(earlier) : undefined),
+    misfit: requiredInVain,
   }),
   resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
     ...ofResource('url'),
@@ -121,13 +124,11 @@ function withoutServer(issuers: unknown) {
   return isLacking ? NO_SERVER : undefined;
 }
 
-const NO_SOURCE = 'has no effect without CLIENT_CERT_SOURCE; set that too, or remove this';
+function requiredInVain(isRequired: boolean, earlier: Earlier) {
+  if (!isRequired) return undefined;
 
-const withoutSource = (earlier: Earlier) =>
-  isKnownAbsent('clientCertSource', earlier) ? NO_SOURCE : undefined;
-
-const requiredInVain = (earlier: Earlier) =>
-  earlier.dpopMode === 'REQUIRED' ? NO_BEARER : withoutSource(earlier);
+  return earlier.dpopMode === 'REQUIRED' ? NO_BEARER : withoutSource(isRequired, earlier);
+}
 
 const NO_PROXIES = 'is required by CLIENT_CERT_SOURCE; list the addresses of the proxies that send the field';
 

@@ -4,7 +4,7 @@
 import type { IntrospectionOptions } from '../options/introspection/introspection.ts';
 import type { Rule } from '../verify/base/option.ts';
 import { issuerAt, REQUIRED } from '../verify/options.ts';
-import { throwProblem, type RawValue } from './entry.ts';
+import { isKnownAbsent, needing, throwProblem, type Earlier, type RawValue } from './entry.ts';
 import { boolean, inLowerCase, integer, inUpperCase, list, text, type Reader } from './readers.ts';
 
 /** Empty where a setting has no such name. */
@@ -13,9 +13,6 @@ export interface Names {
   /** Keys joined by dots. */
   readonly yaml: string;
 }
-
-/** Earlier settings, without invalid ones. */
-export type Earlier = Readonly<Record<string, unknown>>;
 
 export interface Setting<Value> extends Names {
   readonly read: Reader<Value>;
@@ -91,10 +88,6 @@ const ofIntrospection = <Value>(name: keyof IntrospectionOptions, more: Partial<
 const NO_INTROSPECTION =
   'has no effect without IDP_INTROSPECTION of the same issuer; set that too, or remove this';
 
-/** A setting that has a problem may be there. */
-export const isKnownAbsent = (name: string, earlier: Earlier): boolean =>
-  name in earlier && earlier[name] === undefined;
-
 /** With the names for the first issuer; names.ts derives the others. */
 export const ISSUER_SETTINGS = {
   domain: setting('IDP_DOMAIN', 'idp.domain', text, { byDefault: () => throwProblem(REQUIRED.domain) }),
@@ -161,7 +154,12 @@ export const ISSUER_SETTINGS = {
     'IDP_INTROSPECTION_KEY_ID',
     'idp.introspectionKeyId',
     text,
-    ofIntrospection('keyId', { misfit: keyIdMisfit }),
+    ofIntrospection('keyId', {
+      misfit: needing(
+        'introspectionKeyFile',
+        'has no effect without the key file; set that too, or remove this',
+      ),
+    }),
   ),
   introspectionAudience: setting(
     'IDP_INTROSPECTION_AUDIENCE',
@@ -200,12 +198,6 @@ function noKeyFile(earlier: Earlier) {
 
 function keyBesideSecret(_: string, { introspectionClientSecret }: Earlier) {
   return introspectionClientSecret === undefined ? undefined : 'is set beside a client secret; remove one';
-}
-
-function keyIdMisfit(_: string, earlier: Earlier) {
-  return isKnownAbsent('introspectionKeyFile', earlier)
-    ? 'has no effect without the key file; set that too, or remove this'
-    : undefined;
 }
 
 function usualIssuer({ domain }: Earlier) {
