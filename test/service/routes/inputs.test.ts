@@ -118,6 +118,8 @@ test('a route that accepts a body names media types in lower case, without param
     'json',
     'a/b/c',
     '*',
+    '*/*',
+    'image/*',
     'a/ b',
     '',
     5,
