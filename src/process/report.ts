@@ -37,7 +37,8 @@ function importsOf(options: ServiceOptions) {
 /** What is likely wrong, and the fix, with the names of settings for the first issuer. */
 const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   timeout: 'the provider did not respond within five seconds; check the network between it and this machine',
-  'connection-failed': 'no connection to the provider; check IDP_DOMAIN, DNS and outbound HTTPS',
+  'connection-failed':
+    'no connection to the provider; check IDP_DOMAIN, IDP_JWKS_URI, DNS and outbound HTTPS',
   'certificate-refused':
     'the certificate of the provider is not trusted; renew it, or set IDP_CA_FILE to its authority',
   'token-file-refused':

@@ -4,6 +4,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
@@ -89,6 +91,68 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
       assert.equal(await runWithKey(folder, 'python3', ['client.py']), '200\n200\n');
     },
   );
+
+  /** Another origin, and a server that redirects to it. */
+  async function startRedirect(t: TestContext) {
+    const taken: IncomingHttpHeaders[] = [];
+    const other = createServer(({ headers }, response) => {
+      taken.push(headers);
+      response.end();
+    });
+    const first = createServer((_, response) => {
+      const { port } = other.address() as AddressInfo;
+      response.writeHead(302, { Location: `http://127.0.0.1:${port}/` }).end();
+    });
+    for (const server of [other, first]) {
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      t.after(() => void server.close());
+    }
+    return { taken, url: `http://127.0.0.1:${(first.address() as AddressInfo).port}/` };
+  }
+
+  test('in JavaScript does not give the token to the origin that a redirect names [RFC 6750 §5.3]', async (t) => {
+    const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
+    const { call } = await import(join(folderWith(t, 'client.mjs', sample), 'client.mjs'));
+    const { taken, url: address } = await startRedirect(t);
+    await call('GET', address, 'secret');
+    assert.deepEqual(
+      taken.map(({ authorization }) => authorization),
+      taken.map(() => undefined),
+    );
+  });
+
+  test(
+    'in Python does not give the token to the origin that a redirect names [RFC 6750 §5.3]',
+    { skip: hasPython ? false : 'no python3 with cryptography' },
+    async (t) => {
+      const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
+      const { taken, url: address } = await startRedirect(t);
+      const last = `print(json.dumps(jwk), flush=True)\nprint(call("GET", ${JSON.stringify(address)}, input()).status)`;
+      const folder = folderWith(t, 'client.py', `${sample}\n${last}\n`);
+      assert.equal(await runWithKey(folder, 'python3', ['client.py']), '302\n');
+      assert.deepEqual(taken, []);
+    },
+  );
+
+  test('in JavaScript and Python makes a proof without ath for the token request [RFC 9449 §5]', async (t) => {
+    const claimsOf = (proof: string) =>
+      JSON.parse(Buffer.from(proof.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
+
+    const [inJavaScript = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
+    const { proofFor } = await import(join(folderWith(t, 'client.mjs', inJavaScript), 'client.mjs'));
+    const proofs = [await proofFor('POST', 'https://idp.test/token')];
+    if (hasPython) {
+      const [inPython = ''] = samplesUnder(PAGE, 'Python', 'python');
+      const last = 'print(proof_for("POST", "https://idp.test/token"))';
+      const folder = folderWith(t, 'client.py', `${inPython}\n${last}\n`);
+      proofs.push(spawnSync('python3', ['client.py'], { cwd: folder, encoding: 'utf8' }).stdout);
+    }
+    for (const proof of proofs) {
+      const { ath, htm, htu } = claimsOf(proof);
+      assert.deepEqual([ath, htm, htu], [undefined, 'POST', 'https://idp.test/token']);
+    }
+  });
 
   test(
     'in the shell gets its response [RFC 9449 §9]',
