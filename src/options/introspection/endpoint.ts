@@ -211,6 +211,7 @@ class Connections extends Agent {
   async #open({ address, limits, host, servername }: Asking) {
     const { secureContext = this.#contextOfNode() } = (await this.#readAuthorities?.()) ?? {};
     const socket = await this.#connectFor(address, limits);
+    // RFC 9110 §4.3.4: the certificate is for this host.
     const named = { host: host ?? undefined, servername };
     const secure = connectTls({ ...named, socket, secureContext, rejectUnauthorized: true });
     this.#sockets.set(secure, socket);
