@@ -135,7 +135,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     },
   );
 
-  test('in JavaScript and Python makes a proof without ath for the token request [RFC 9449 §5]', async (t) => {
+  test('in JavaScript and Python makes a proof without ath for the token request [RFC 9449 §4.2]', async (t) => {
     const claimsOf = (proof: string) =>
       JSON.parse(Buffer.from(proof.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
 
