@@ -124,7 +124,10 @@ describe('the question', () => {
           'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
         );
         assert.equal(headers.authorization, undefined);
-        const [head = '', payload = '', signature = ''] = form.get('client_assertion')!.split('.');
+        const assertion = form.get('client_assertion')!;
+        // RFC 7515 §3.1
+        assert.match(assertion, /^[\w-]+\.[\w-]+\.[\w-]+$/);
+        const [head = '', payload = '', signature = ''] = assertion.split('.');
         const parse = (part: string) => JSON.parse(Buffer.from(part, 'base64url').toString());
         const { jti, ...claims } = parse(payload);
         assert.deepEqual(parse(head), options.keyId === undefined ? { alg } : { alg, kid: 'key-1' });

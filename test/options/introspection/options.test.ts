@@ -1,10 +1,11 @@
 /* The options of `introspection`: what is wrong, and which issuers it does not fit (docs/introspection.md). */
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
 import { createGate } from '../../../src/gate.ts';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
+import { signingKeyIn } from '../../../src/options/introspection/client.ts';
 import { tenants } from '../../../src/tenants.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { Part } from '../../../src/verify/base/part.ts';
@@ -111,6 +112,15 @@ for (const [what, make] of Object.entries(WRONG_KEYS)) {
     }
   });
 }
+
+test('does not take a bug for a wrong key', (t) => {
+  const content = pem(ec('P-256').privateKey);
+  const ofKeyPairs = Object.getPrototypeOf(Object.getPrototypeOf(createPrivateKey(content)));
+  t.mock.getter(ofKeyPairs, 'asymmetricKeyDetails', () => {
+    throw new RangeError('bug');
+  });
+  assert.throws(() => signingKeyIn(content), RangeError);
+});
 
 test('names the client and how it authenticates, for --check [§22]', () => {
   for (const [change, expected] of [
