@@ -1,8 +1,7 @@
 // A body as bytes, such as an upload, or a webhook whose signature covers the bytes. Promises: no other code
 // holds them. Does not check their content.
-import { isPlain } from '../../verify/base/encoding.ts';
 import { readBody } from '../routes/body.ts';
-import { requireOptions, type BodyInput, type BodyOptions } from '../routes/inputs.ts';
+import { readBodyOptions, type BodyInput, type BodyOptions } from '../routes/inputs.ts';
 
 /**
  * Accepts a body as bytes, read once access is granted; the handler's `body` is a `Uint8Array`. Without
@@ -12,11 +11,8 @@ import { requireOptions, type BodyInput, type BodyOptions } from '../routes/inpu
  * post('/hooks/payments', open, bytes({ limitBytes: 65_536 }), ({ body }) => verifyHook(body))
  */
 export function bytes(options: BodyOptions = {}): BodyInput<Uint8Array> {
-  if (!isPlain(Object(options))) throw new TypeError('bytes takes only options, not a schema');
-
-  const { limitBytes, types, ...others } = options;
-  requireOptions('bytes', limitBytes, types, others);
-  return { input: 'body', limitBytes, types: types ?? [], read: readBody, check: copy };
+  const { limitBytes, types = [] } = readBodyOptions('bytes', options);
+  return { input: 'body', limitBytes, types, read: readBody, check: copy };
 }
 
 /** Small buffers of Node share their memory. */

@@ -3,7 +3,7 @@
 // makes of the path.
 import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
-import { isJsonObject } from '../../verify/base/encoding.ts';
+import { isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
@@ -46,9 +46,9 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   options: { readonly limitBytes?: number } = {},
 ): Route {
   const owner = `mount ${prefix}`;
-  const { limitBytes, ...others } = options;
+  const { limitBytes } = options;
   requireAccess(owner, access);
-  requireRest(owner, handler, limitBytes, others);
+  requireRest(owner, handler, options);
   const segments = parsePrefix(owner, prefix);
 
   const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {
@@ -60,11 +60,14 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   return mountedRoute(prefix, access, { segments, bind });
 }
 
-function requireRest(owner: string, handler: unknown, limitBytes = 1, others: object) {
+function requireRest(owner: string, handler: unknown, options: { readonly limitBytes?: number }) {
+  const { limitBytes = 1, ...others } = options;
   if (typeof handler !== 'function') {
     throw new TypeError(`${owner}: needs a handler, such as (request) => app.fetch(request)`);
   }
-  if (Object.keys(others).length > 0) throw new TypeError(`${owner}: has no other option than limitBytes`);
+  if (!isPlain(Object(options)) || Object.keys(others).length > 0) {
+    throw new TypeError(`${owner}: has no other option than limitBytes`);
+  }
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
     throw new TypeError(`${owner}: limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
   }

@@ -1,6 +1,6 @@
 // A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
 // not choose the moment: the pipeline checks after access.
-import { isListOf } from '../../verify/base/encoding.ts';
+import { isListOf, isPlain } from '../../verify/base/encoding.ts';
 import { readJson, type BodySource } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
@@ -74,10 +74,9 @@ export function json<Output>(schema: Schema<Output>, options?: BodyOptions): Bod
 
 export function json(...given: readonly [schema?: Schema, options?: BodyOptions]): BodyInput<unknown> {
   const [schema = ANYTHING, options = {}] = given;
-  const { limitBytes, types = ['application/json'], ...others } = options;
   // `json(undefined)` misses the schema that was meant.
   requireSchema(given.length === 1 ? given[0] : schema);
-  requireOptions('json', limitBytes, types, others);
+  const { limitBytes, types = ['application/json'] } = readBodyOptions('json', options);
   return {
     input: 'body',
     schema: given[0],
@@ -89,8 +88,9 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
 }
 
 /** Throws a `TypeError`, which names the `owner`. */
-export function requireOptions(owner: string, limitBytes = 1, types: unknown, others: object) {
-  if (Object.keys(others).length > 0) {
+export function readBodyOptions(owner: string, options: BodyOptions): BodyOptions {
+  const { limitBytes = 1, types, ...others } = options;
+  if (!isPlain(Object(options)) || Object.keys(others).length > 0) {
     throw new TypeError(`${owner} has no other options than limitBytes and types`);
   }
   if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
@@ -99,6 +99,7 @@ export function requireOptions(owner: string, limitBytes = 1, types: unknown, ot
   if (types !== undefined && !isListOf(MEDIA_TYPE, types)) {
     throw new TypeError('types must be a list of media types in lower case, without parameters');
   }
+  return options;
 }
 
 function valuesOf(query: URLSearchParams) {

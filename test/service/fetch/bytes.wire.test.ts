@@ -125,12 +125,12 @@ describe('a body as bytes', { timeout: 30_000 }, () => {
   });
 });
 
-test('bytes throws for a schema, for unknown options, and for a wrong limit or type', () => {
+test('bytes throws for a schema, for unknown options or what is none, and for a wrong limit or type [§27]', () => {
   const schema = new (class {
     '~standard' = schemaOf((value) => ({ value }))['~standard'];
   })();
-  assert.throws(() => bytes(schema as never), new TypeError('bytes takes only options, not a schema'));
   const other = new TypeError('bytes has no other options than limitBytes and types');
+  for (const none of [schema, 10, [], () => ({})]) assert.throws(() => bytes(none as never), other);
   assert.throws(() => bytes({ limit: 1 } as never), other);
   assert.throws(() => bytes(schemaOf((value) => ({ value })) as never), other);
   assert.throws(() => bytes({ limitBytes: 0 }), /^TypeError: limitBytes must be/);

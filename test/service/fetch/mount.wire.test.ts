@@ -628,10 +628,9 @@ describe('mounts that cannot be', () => {
     assert.throws(() => mount('/a/', open, handler), /^TypeError: mount/);
     assert.throws(() => mount('/a', {} as never, handler), /needs an access/);
     assert.throws(() => mount('/a', open, undefined as never), /needs a handler, such as/);
-    assert.throws(
-      () => mount('/a', open, handler, { limit: 1 } as never),
-      /has no other option than limitBytes/,
-    );
+    for (const none of [{ limit: 1 }, 20, []] as never[]) {
+      assert.throws(() => mount('/a', open, handler, none), /has no other option than limitBytes/);
+    }
     for (const limitBytes of [0, 1.5, 1024 ** 3 + 1, '5' as never]) {
       assert.throws(
         () => mount('/a', open, handler, { limitBytes }),

@@ -77,9 +77,9 @@ test('json(undefined), such as from a misspelled name, does not accept every bod
   assert.deepEqual([json().input, json(AS_IT_IS).input], ['body', 'body']);
 });
 
-test('json throws for unknown options [H2]', () => {
+test('json throws for unknown options, and for a number or a list in place of options [H2]', () => {
   const wrong = new TypeError('json has no other options than limitBytes and types');
-  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }]) {
+  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }, 10 as never, [] as never]) {
     assert.throws(() => json(AS_IT_IS, options), wrong);
   }
 });
