@@ -32,12 +32,14 @@ export interface ImportedKeys {
 
 /** RFC 7517 §5: skips unusable keys. Throws `FetchError`. */
 export function importKeySet(document: JsonObject, importKey: ImportKey): ImportedKeys {
-  if (!Array.isArray(document.keys)) throw new FetchError('not-a-key-set');
-  if (document.keys.length > MAX_KEYS) throw new FetchError('too-many-keys');
+  // A function of the user's own may fetch nothing.
+  const { keys } = Object(document);
+  if (!Array.isArray(keys)) throw new FetchError('not-a-key-set');
+  if (keys.length > MAX_KEYS) throw new FetchError('too-many-keys');
 
   const usable: VerificationKey[] = [];
   const skipped: Skipped[] = [];
-  const members: readonly unknown[] = document.keys;
+  const members: readonly unknown[] = keys;
   for (const member of members) {
     const key = isJsonObject(member) ? importKey(member) : 'not-an-object';
     if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });

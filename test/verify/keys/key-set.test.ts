@@ -141,7 +141,9 @@ for (const [condition, member, reason, kid] of UNUSABLE) {
   });
 }
 
-const FAILED: [condition: string, document: object, reason: string, code: string][] = [
+const FAILED: [condition: string, document: unknown, reason: string, code: string][] = [
+  ['it is null', null, 'not-a-key-set', ''],
+  ['it is nothing', undefined, 'not-a-key-set', ''],
   ['it has no keys', {}, 'not-a-key-set', ''],
   ['its keys are text', { keys: 'x' }, 'not-a-key-set', ''],
   ['its keys are null', { keys: null }, 'not-a-key-set', ''],
@@ -163,7 +165,7 @@ for (const [condition, document, reason, code] of FAILED) {
     const fixture = await holding(jwk('a'));
     const before = thumbprintOf(find(fixture, 'a'));
     fixture.clock.advance(20 * SECOND);
-    await fixture.responseDocument(document);
+    await fixture.responseDocument(document as object);
     assert.equal(thumbprintOf(find(fixture, 'a')), before);
     assert.equal(await fixture.verdict('b'), 'keys-unavailable');
     assert.deepEqual(fixture.logged('signing keys could not be fetched'), [
