@@ -450,6 +450,17 @@ for (const [given, message] of [
   });
 }
 
+test('takes 1 to 1,000 words as tenants in code, and counts one that is listed twice once [§23]', async () => {
+  const most = Array.from({ length: 1_000 }, (_, index) => `t${index}`);
+  for (const list of [['a'], most, [...most, 't0'], ['*', '*']]) {
+    const stand = openTenants({ list });
+    assert.equal((await stand.issuerOf(tokenOf(list[0] === '*' ? 'b' : list[0]!))).name, 'idp');
+  }
+  for (const list of [[...most, 'more'], ['*', '*', 'a'], ['a', undefined as never], Array<string>(2)]) {
+    assert.throws(() => tenants({ issuer: TEMPLATE, list }), new TypeError(`tenants: list: ${LIST}`));
+  }
+});
+
 for (const [options, message] of [
   [{ issuer: issuerFor('a') }, 'issuer: stands in tenants({ issuer }) already; remove it here'],
   [
