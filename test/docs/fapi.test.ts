@@ -83,13 +83,16 @@ test('the settings of the page load, allow only PS256, ES256 and EdDSA, and requ
 
 for (const algorithm of ['PS256', 'ES256', 'EdDSA'] as const) {
   test(`accepts a token and a proof signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
-    assert.equal(await verdictOf({ algorithm, proof: algorithm }), promised('PS256, ES256 or EdDSA token'));
+    assert.equal(
+      await verdictOf({ algorithm, proof: algorithm }),
+      promised('signed with PS256, ES256 or EdDSA'),
+    );
   });
 }
 
 for (const algorithm of ['RS256', 'ES384', 'ES512'] as const) {
   test(`refuses a token signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
-    assert.equal(await verdictOf({ algorithm }), promised('ES512 token'));
+    assert.equal(await verdictOf({ algorithm }), promised('token signed with RS256'));
   });
 
   test(`refuses a proof signed with ${algorithm} [FAPI 2.0 §5.4.1(1.2)]`, async () => {
@@ -104,7 +107,7 @@ for (const alg of ['none', 'HS256']) {
 }
 
 test('refuses a Bearer token [FAPI 2.0 §5.3.4(5)]', async () => {
-  assert.equal(await verdictOf({ scheme: 'Bearer' }), promised('Bearer token'));
+  assert.equal(await verdictOf({ scheme: 'Bearer' }), promised('sent as `Bearer`'));
 });
 
 test('refuses a token that is not bound to a key [FAPI 2.0 §5.3.4(5)]', async () => {
@@ -162,12 +165,12 @@ const ofCertificate = { 'x5t#S256': client.thumbprint };
 const ofKey = { jkt: holder.thumbprint };
 
 for (const [words, held] of [
-  ['bound to the certificate of the request', { cnf: ofCertificate, certificate: client }],
-  ["with another client's certificate", { cnf: ofCertificate, certificate: otherClient }],
-  ['the same token without a certificate', { cnf: ofCertificate }],
+  ["bound to the client's certificate", { cnf: ofCertificate, certificate: client }],
+  ["bound to another client's certificate", { cnf: ofCertificate, certificate: otherClient }],
+  ['in a request without a certificate', { cnf: ofCertificate }],
   ['header from an untrusted address', { cnf: ofCertificate, certificate: client, peer: '192.0.2.1' }],
   ['unbound Bearer token', { certificate: client }],
-  ['key-bound token with its proof', { cnf: ofKey, scheme: 'DPoP' }],
+  ['key-bound token with a proof', { cnf: ofKey, scheme: 'DPoP' }],
   ['bound to a key and a certificate', { cnf: { ...ofKey, ...ofCertificate }, scheme: 'DPoP' }],
 ] as const) {
   test(`gives the response of the page to a request: ${words} [FAPI 2.0 §5.3.4(5), RFC 8705 §3]`, async () => {
