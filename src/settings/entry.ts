@@ -16,7 +16,7 @@ export interface Entry {
 export type Earlier = Readonly<Record<string, unknown>>;
 
 /** A setting that has a problem may be there. */
-export const isKnownAbsent = (name: string, earlier: Earlier): boolean =>
+export const isKnownAbsent = (name: string, earlier: Earlier) =>
   name in earlier && earlier[name] === undefined;
 
 /** For a setting that has no effect without another. */

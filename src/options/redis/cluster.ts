@@ -57,12 +57,8 @@ export class Cluster implements Client {
   };
 
   isUp = (): boolean => {
-    let covered = 0;
-    for (const { first, last, node } of this.#ranges) {
-      const link = this.#links.get(nameOf(node));
-      if (link?.isReady) covered += last - first + 1;
-    }
-    return covered === SLOTS;
+    const served = this.#ranges.filter(({ node }) => this.#links.get(nameOf(node))?.isReady);
+    return countSlots(served) === SLOTS;
   };
 
   close = (): void => {
@@ -163,6 +159,8 @@ export class Cluster implements Client {
       this.#clock.after(REPLY_MILLIS, () => link.close());
     }
     this.#watcher.onReady();
+    // As a node says of such a slot.
+    if (countSlots(ranges) < SLOTS) this.#watcher.onLost('CLUSTERDOWN');
     if (!this.isUp()) this.#learnSoon();
   }
 
@@ -172,6 +170,9 @@ export class Cluster implements Client {
     if (this.#ranges.length === 0) this.#watcher.onLost(reason);
   }
 }
+
+const countSlots = (ranges: readonly SlotRange[]) =>
+  ranges.reduce((count, { first, last }) => count + last - first + 1, 0);
 
 const nameOf = ({ host, port }: Address) => `${host}:${port}`;
 

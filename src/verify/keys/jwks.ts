@@ -39,8 +39,7 @@ export function importKeySet(document: JsonObject, importKey: ImportKey): Import
 
   const usable: VerificationKey[] = [];
   const skipped: Skipped[] = [];
-  const members: readonly unknown[] = keys;
-  for (const member of members) {
+  for (const member of keys as readonly unknown[]) {
     const key = isJsonObject(member) ? importKey(member) : 'not-an-object';
     if (typeof key === 'string') skipped.push({ reason: key, kid: kidOf(member) });
     else usable.push(key);

@@ -190,6 +190,30 @@ describe('a cluster', () => {
     assert.deepEqual(new Set(last), new Set(['new']));
   });
 
+  test('is lost from the start while no node has some slots, which alone are 503, and ready once all have one', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    nodes.map = slots([0, 8_191, first.port]);
+    const client = openClient(t, addressOf(first));
+    assert.equal((await client.logged('replay store lost')).reason, 'CLUSTERDOWN');
+
+    const recorded = async (word: string) => {
+      const jtis = Array.from({ length: 40 }, (_, index) => `${word} ${index}`);
+      return new Set(await Promise.all(jtis.map((jti) => client.record(jti))));
+    };
+
+    await untilSo(client, async () => (await recorded('first')).has('new'));
+    assert.deepEqual(await recorded('half'), new Set(['new', 'unavailable']));
+
+    nodes.map = slots([0, 8_191, first.port], [8_192, 16_383, second.port]);
+    await untilSo(client, () => client.logs.at(-1)?.message === 'replay store ready', 2_000);
+    assert.deepEqual(
+      client.logs.map(({ message }) => message),
+      ['replay store lost', 'replay store ready'],
+    );
+    assert.deepEqual(await recorded('whole'), new Set(['new']));
+  });
+
   test('is learnt from the first host that responds', async (t) => {
     const { first } = await startNodes(t);
     const silent = await startFakeStore(t, () => undefined);
