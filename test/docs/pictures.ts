@@ -45,7 +45,7 @@ export function pictureBlock(name: string, folder = FOLDER): string {
 
 /** What the picture of the demo's page says. `npm run evidence page pictures` takes it. */
 const DEMO =
-  "The demo's page: a thief sends a stolen token without a proof, with another key, and with a copied proof, and " +
-  'gets 401 with the reason each time.';
+  "The demo's page: a thief sends a stolen token without a proof, with another key's proof, and with a copied " +
+  'proof, and gets 401 each time.';
 
 export const demoBlock = (): string => pictureIn(FOLDER, 'demo', 'png', DEMO, 880);

@@ -19,8 +19,8 @@ import {
 
 /** What the picture says, for whoever does not see it. */
 export const SHAPES =
-  'The gate stands inside your server, before your handlers. A service has your routes inside. A policy stands ' +
-  'beside your proxy, which asks it before it passes a request on.';
+  'The gate stands inside your server, before your handlers. A service contains your routes. A policy stands ' +
+  'beside your proxy, which asks the policy before it passes a request on.';
 
 const STEP = 294;
 const WIDTH = 280;

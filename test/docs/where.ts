@@ -20,8 +20,8 @@ import {
 
 /** What the picture says, for whoever does not see it. */
 export const WHERE =
-  'A client sends a token and a proof. gatehouse checks request, token, proof and access, with the public keys ' +
-  'of the identity provider. Your handlers get the caller; a refused client gets the reason.';
+  'A client sends a token and a proof. gatehouse checks them, the request and the access, with the ' +
+  'public keys of the identity provider. Your handlers get the caller. A refused client gets the reason.';
 
 const CHECKS = ['request', 'token', 'proof', 'access'] as const;
 
