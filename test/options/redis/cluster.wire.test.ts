@@ -214,6 +214,14 @@ describe('a cluster', () => {
     assert.deepEqual(await recorded('whole'), new Set(['new']));
   });
 
+  test('is ready, although a range stands twice in its map', async (t) => {
+    const nodes = await startNodes(t);
+    nodes.map = slots([0, 16_383, nodes.first.port], [0, 8_191, nodes.first.port]);
+    const client = openClient(t, addressOf(nodes.first));
+    await client.logged('replay store ready');
+    assert.equal(await client.record('jti 1'), 'new');
+  });
+
   test('is learnt from the first host that responds', async (t) => {
     const { first } = await startNodes(t);
     const silent = await startFakeStore(t, () => undefined);
