@@ -209,7 +209,7 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
-    when: '`gatehouse-http/key-access` or `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`',
+    when: '`gatehouse-http/key-access`, `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`',
     entries: ['key-access.ts', 'options/key-access.ts'],
     isPart: true,
   },

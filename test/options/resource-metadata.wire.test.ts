@@ -324,7 +324,7 @@ for (const [what, path, request, expected] of [
     ADMIN,
     { token: 'a.b' },
     [
-      `Bearer realm="api", error="invalid_token", error_description="the token is not three parts of canonical base64url", scope="admin", ${METADATA}`,
+      `Bearer realm="api", error="invalid_token", error_description="the token does not have three parts in canonical base64url", scope="admin", ${METADATA}`,
       `DPoP ${METADATA}`,
     ],
   ],
@@ -334,7 +334,7 @@ for (const [what, path, request, expected] of [
     { headers: { authorization: 'DPoP a.b' } },
     [
       `Bearer realm="api", ${METADATA}`,
-      `DPoP error="invalid_token", error_description="the token is not three parts of canonical base64url", scope="admin", ${METADATA}`,
+      `DPoP error="invalid_token", error_description="the token does not have three parts in canonical base64url", scope="admin", ${METADATA}`,
     ],
   ],
   [

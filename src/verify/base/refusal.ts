@@ -14,7 +14,7 @@ export const REFUSALS = {
   /** 401, RFC 6750 §3.1 */
   invalid_token: {
     'credentials-malformed': 'the scheme is not followed by exactly one space and one token',
-    'token-malformed': 'the token is not three parts of canonical base64url',
+    'token-malformed': 'the token does not have three parts in canonical base64url',
     'header-malformed': 'the token header is not a JSON object in UTF-8',
     'payload-malformed': 'the token payload is not a JSON object in UTF-8',
     'algorithm-refused': 'the token is not signed with an algorithm that this API accepts',
@@ -33,7 +33,7 @@ export const REFUSALS = {
     'not-yet-valid': 'the token is not valid yet',
     'issued-at-malformed': 'the time of issue (iat) of the token is not a number',
     'subject-malformed': 'the token has no subject (sub) that is a non-empty string',
-    'token-use-refused': 'the use (token_use) of the token is not access',
+    'token-use-refused': 'the use (token_use) of the token is not that of an access token',
     'payload-type-refused': 'the type (typ) in the token payload is not that of an access token',
     'event-token': 'the token is a security event or logout token (events)',
     'id-token': 'the token is an ID token, not an access token',
@@ -54,8 +54,7 @@ export const REFUSALS = {
   /** 401, RFC 9449 §7.1 */
   invalid_dpop_proof: {
     'proof-missing': 'the request has no DPoP proof',
-    'proof-malformed':
-      'the proof is not one JWS in canonical base64url whose header and payload are JSON objects',
+    'proof-malformed': 'the proof is not one JWS with a JSON header and payload in canonical base64url',
     'proof-type': 'the type (typ) in the proof header is not dpop+jwt',
     'proof-algorithm': 'the proof is not signed with an accepted algorithm (alg)',
     'proof-critical': 'the proof header has crit or b64, which this API does not support',
@@ -91,7 +90,7 @@ export const REFUSALS = {
     'authorization-repeated': 'the request has more than one Authorization header field',
     'forwarded-refused': 'the forwarded scheme or host is missing, repeated or not valid',
     'question-malformed': 'the auth request does not have exactly one method and one path',
-    'proof-beside-bearer': 'the request has a DPoP header field beside a Bearer token',
+    'proof-beside-bearer': 'the request has both a DPoP header field and a Bearer token',
   },
   /** Says nothing about the token. */
   temporarily_unavailable: {
