@@ -2,7 +2,7 @@
    Each gets a bound token with its certificate, with another, with none, and with a field that the client forges; and a
    session that is resumed without a certificate, under TLS 1.2 and 1.3. The compiler takes the lines first.
 
-   Shows: the `https` servers of [docs/certificates.md](docs/certificates.md) with right, wrong and missing
+   Shows: how the `https` servers of [docs/certificates.md](docs/certificates.md) treat right, wrong and missing
    certificates, forged headers and resumed sessions.
    Takes: 15 s.
    Needs: packages. */

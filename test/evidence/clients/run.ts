@@ -4,8 +4,8 @@
    with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
    it.
 
-   Shows: that both MCP SDKs, `oauth4webapi` and a page in Chromium need only a URL to get from 401 to 200; attacks on
-   [the MCP server](docs/for-mcp-and-agents.md#a-protected-mcp-server).
+   Shows: that both MCP SDKs, `oauth4webapi` and a page in Chromium need only a URL to get from 401 to 200, and how
+   [the MCP server](docs/for-mcp-and-agents.md#a-protected-mcp-server) responds to attacks.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';

@@ -1,7 +1,8 @@
 /* Runs the files of the image as an engine would, but without one: as process 1, as its user, and from a root
    that is read only. Shows the size, the user, the health check, and how signals end it.
 
-   Shows: size, user, read-only root, health check and signals of the image, without a container engine.
+   Shows: the image's size, user, read-only root and health check, and how the service in it handles signals, all
+   without a container engine.
    Takes: 7 s.
    Needs: packages, Linux with unprivileged user namespaces. */
 import assert from 'node:assert/strict';
