@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { readGateOptions } from '../../../src/gate/options.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
+import { overlappingSettings } from '../../../src/options/tenants/tenants.ts';
 import { tenants } from '../../../src/tenants.ts';
 import { makeSigningKey } from '../../idp/keys.ts';
 import { signJws } from '../../idp/tokens.ts';
@@ -385,6 +386,23 @@ test('refuses a fixed issuer before the tenants that yield it, too [§23]', () =
   assert.throws(() => readGateOptions(given), { message: /^issuers\.tenants: issuer: is also the issuer/ });
   const beside = { tenants: { ...GIVEN, jwksUri: SHARED, tenants: part({ list: ['*'] }) } };
   assert.doesNotThrow(() => readGateOptions({ ...given, issuers: beside }));
+});
+
+test('finds the settings of issuers that could accept a token of an earlier one [§23]', () => {
+  const idp = { issuer: TEMPLATE, tenantList: ['a', 'b'] };
+  const fixed = (tenant: string) => ({ issuer: issuerFor(tenant) });
+  assert.deepEqual(overlappingSettings({ idp, own: fixed('b'), other: fixed('c') }), ['own']);
+  assert.deepEqual(overlappingSettings({ own: fixed('b'), idp }), ['idp']);
+
+  // What has a problem of its own is absent.
+  const broken = { tenantList: ['a'] };
+  assert.deepEqual(overlappingSettings({ broken, idp, other: { issuer: ELSEWHERE, tenantList: ['a'] } }), []);
+});
+
+test('takes a list of up to 1,000 tenants [§23]', () => {
+  const list = Array.from({ length: 1_000 }, (_, index) => `t${index}`);
+  assert.doesNotThrow(() => part({ list }));
+  assert.throws(() => part({ list: [...list, 'a'] }), { message: `tenants: list: ${LIST}` });
 });
 
 test('needs no URL of the keys beside fetchKeys, which takes its place [§11]', () => {
