@@ -223,6 +223,13 @@ describe('the address', () => {
     });
   }
 
+  test('is looked for with errors of the network alone: a bug stays one', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const connect = () => Promise.reject(new RangeError('bug'));
+    const options = issuerOf({ domain: endpoint.domain, audience: 'x' });
+    await assert.rejects(ask(createEndpoint(options, undefined, BASIC, connect)), RangeError);
+  });
+
   test('is reached through the proxy alone, which sees no token [§22, §7]', async (t) => {
     const endpoint = await startEndpoint(t);
     const proxy = await startProxy();
@@ -541,6 +548,24 @@ describe('a response', () => {
       assert.equal(new Set(endpoint.questions.map(({ path }) => path)).size, 1);
     });
   }
+
+  test('of 64 KiB with its head is one, and of a byte more none [§22]', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const head = 'HTTP/1.1 200 OK\r\nContent-Length: 65000\r\n';
+    const body = '{"active":true}'.padEnd(65_000);
+    for (const [bytes, expected] of [
+      [65_536, 'an answer'],
+      [65_537, 'too-large'],
+    ] as const) {
+      const field = `X: ${'x'.repeat(bytes - `${head}X: \r\n\r\n${body}`.length)}\r\n`;
+      endpoint.say = (_, response) => void response.socket?.write(`${head}${field}\r\n${body}`);
+      const outcome = await ask(askerFor(endpoint)).then(
+        () => 'an answer',
+        (thrown) => FetchError.is(thrown) && thrown.reason,
+      );
+      assert.equal(outcome, expected);
+    }
+  });
 
   test('of nearly 64 KiB is one, again and again on one connection [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
