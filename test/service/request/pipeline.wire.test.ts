@@ -7,11 +7,13 @@ import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, put, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { createService } from '../../../src/service/create-service.ts';
-import { Pipeline } from '../../../src/service/request/pipeline.ts';
+import { Pipeline, type PipelineOptions } from '../../../src/service/request/pipeline.ts';
+import type { Answers } from '../../../src/gate/checks.ts';
 import { Responder } from '../../../src/service/request/responder.ts';
 import { turnAway, type RequestRecord } from '../../../src/gate/record.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
+import { TestClock } from '../../support/clock.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 import { pathSlips } from '../../support/spellings.ts';
 import { createRoutes, startRoutes, type RunningRoutes } from '../../support/routes.ts';
@@ -374,6 +376,14 @@ const requestOf = (method: string, url: string, ...fields: string[]) =>
     httpVersion: '1.1',
   });
 
+/** The pipeline over these routes without a responder. */
+async function pipelineOver(routes: readonly Route[], more: Partial<PipelineOptions & Answers> = {}) {
+  const { way } = await createRoutes({ routes });
+  const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
+  const options = { ...way, clock, ...limits, ...more };
+  return new Pipeline(createRouteReaders({ routes }, [], way.early), options.decide, options);
+}
+
 for (const [what, asked] of [
   ['missing credentials', requestOf('GET', '/x')],
   ['credentials of another scheme', requestOf('GET', '/x', 'Authorization', 'Basic x')],
@@ -388,13 +398,41 @@ for (const [what, asked] of [
 ] as const) {
   test(`returns the refusal of ${what} without throwing, since V8 walks the stack for every throw`, async () => {
     const routes = [get('/x', authenticated, () => ({})), get('/y', needs(scope('read')), () => ({}))];
-    const { way } = await createRoutes({ routes });
-    const limits = { ...way, clock, bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
-    const pipeline = new Pipeline(createRouteReaders({ routes }, [], way.early), way.decide, limits);
+    const pipeline = await pipelineOver(routes);
     const record = pipeline.respond(exchangeOf(asked, {}).exchange) as RequestRecord;
     assert.ok(record.refusal !== undefined);
   });
 }
+
+test('knows of a request whose client left during a decision only what it asked for, and its route', async () => {
+  const routes = [get('/x', authenticated, () => assert.fail('ran'))];
+  const left = turnAway({ kid: 'a', isGone: true }, unavailable('decision-unavailable'));
+  const pipeline = await pipelineOver(routes, { decide: () => left });
+  const { facts, ...known } = (await pipeline.respond(
+    exchangeOf(requestOf('GET', '/x'), {}).exchange,
+  )) as RequestRecord;
+  assert.deepEqual([facts?.method, facts?.path, known], ['GET', '/x', { route: routes[0] }]);
+});
+
+test('cancels nothing of a result that comes too late unless it is a Response', async () => {
+  let give = (_: object) => {};
+
+  const late = new Promise<object>((resolve) => {
+    give = resolve;
+  });
+
+  const routes = [get('/x', open, () => late)];
+  const ownClock = new TestClock();
+  const pipeline = await pipelineOver(routes, { clock: ownClock, handlerTimeoutSeconds: 1 });
+  const responded = pipeline.respond(exchangeOf(requestOf('GET', '/x'), {}).exchange);
+  ownClock.advance(1_000);
+  assert.equal((await responded).reason, 'handler-timeout');
+
+  const cancelled: unknown[] = [];
+  give({ body: { cancel: () => cancelled.push('body') } });
+  await new Promise(setImmediate);
+  assert.deepEqual(cancelled, []);
+});
 
 test('caches the reply to a refusal for each list of scopes, even with RESOURCE_URL [RFC 9728 §5.1]', async () => {
   const reading = get('/x', needs(scope('read')), () => ({}));
