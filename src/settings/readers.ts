@@ -24,12 +24,10 @@ export const boolean: Reader<boolean> = (raw) => {
   return word === 'true' || word === 'false' ? word === 'true' : throwProblem('must be one of true, false');
 };
 
-const trimmed = (part: string) => part.trim();
-
 /** A list of strings, or one string with commas. */
 export const list = (least = 0): Reader<readonly string[]> =>
   function readList(raw) {
-    const members = typeof raw === 'string' ? raw.split(',').map(trimmed) : raw;
+    const members = typeof raw === 'string' ? raw.split(',').map((part) => part.trim()) : raw;
     if (isTextArray(members) && members.length >= least) return [...new Set(members)];
 
     return throwProblem(

@@ -159,8 +159,6 @@ export const REQUIRED = {
   audience: 'the audience is required; set this to the identifier of this API at the provider',
 };
 
-const secret = textMatching(/[^]{32}/, 'must have at least 32 characters');
-
 const texts = listOf(textWithoutBlanks);
 
 const textOrTexts: Rule = (value) => (Array.isArray(value) ? texts : textWithoutBlanks)(value);
@@ -195,7 +193,7 @@ export const VERIFY_RULES: RulesOf<VerifyOptions> = {
   dpopIatOffsetSeconds: integer(0, 1e9),
   dpopIatLeewaySeconds: integer(0, 1e9),
   dpopAlgorithms: algorithmNames,
-  dpopNonceSecret: secret,
+  dpopNonceSecret: textMatching(/[^]{32}/, 'must have at least 32 characters'),
   tokenCacheEntries: integer(0, 1_000_000),
   clockToleranceSeconds: integer(0, 300),
   publicUrl,

@@ -33,6 +33,8 @@ interface ReplyOptions extends ChallengeOptions {
 export type Replied = RequestRecord & { readonly reply: Reply };
 
 export interface Replies {
+  /** Whether other origins may read responses. */
+  readonly hasCors: boolean;
   /** Makes the reply to a refusal or error. Never throws. */
   readonly complete: (record: RequestRecord, request: RawRequest) => Replied;
   /** Alternating names and values. */
@@ -80,7 +82,7 @@ export function createReplies(
     return withReply(replied, { status, fields, content, closes });
   }
 
-  return { complete, extraFields, finish };
+  return { hasCors: crossOrigin !== SAME_ORIGIN, complete, extraFields, finish };
 }
 
 const isReplied = (record: RequestRecord): record is Replied => record.reply !== undefined;

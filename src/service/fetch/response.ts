@@ -63,22 +63,27 @@ const NO_FIELD = 'a header field of a Response cannot be sent';
 const NO_LENGTH = 'the Content-Length of a Response must be one number';
 const USED = 'the body of a Response was used or is locked; return an unread one';
 
-/** Throws a `TypeError` for a `Response` that cannot be sent. */
-export function replyToResponse({ status, headers, body, bodyUsed }: FetchResponse): ResponseReply {
+/**
+ * Throws a `TypeError` for a `Response` that cannot be sent. With `hasCors`, the service alone says which
+ * origins may read it: routers that say so too would add a second field, which browsers refuse.
+ */
+export function replyToResponse(
+  { status, headers, body, bodyUsed }: FetchResponse,
+  hasCors = false,
+): ResponseReply {
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new UsageError(NO_STATUS);
   if (bodyUsed || body?.locked) throw new UsageError(USED);
 
   const cookies: string[] = [];
-  const fields = fieldsOf(headers, cookies);
+  const fields = fieldsOf(headers, cookies, hasCors);
   const lengthBytes = lengthOf(fields);
   // RFC 9110 §8.6, §15.3.6
   if (status === 204) fields.delete('content-length');
   if (status === 205) fields.set('content-length', '0');
 
-  const ofCookies = cookies.map((cookie) => ['set-cookie', cookie]);
   return {
     status,
-    fields: [...fields, ...ofCookies].flat(),
+    fields: [...[...fields].flat(), ...cookies],
     content: '',
     body,
     lengthBytes,
@@ -93,18 +98,18 @@ function lengthOf(fields: ReadonlyMap<string, string>) {
 }
 
 /** By name in lower case. */
-function fieldsOf(headers: FetchResponse['headers'], cookies: string[]) {
+function fieldsOf(headers: FetchResponse['headers'], cookies: string[], hasCors: boolean) {
   const given = readFields(headers, cookies);
   // RFC 9110 §7.6.1
-  const named = namesIn(given.get('connection'));
+  const connection = given.get('connection') ?? '';
+  const named = connection.toLowerCase().split(/[\t ,]+/);
   if (named.includes('set-cookie')) cookies.length = 0;
 
-  const isKept = (name: string) => !OF_ONE_HOP.test(name) && !named.includes(name);
-  const kept = [...given].filter(([name]) => isKept(name));
+  const isLeftOut = (name: string) => OF_ONE_HOP.test(name) || named.includes(name);
+  const isOfService = (name: string) => hasCors && name.startsWith('access-control-');
+  const kept = [...given].filter(([name]) => !isLeftOut(name) && !isOfService(name));
   return new Map([...ADDED, ...kept]);
 }
-
-const namesIn = (list = '') => list.toLowerCase().split(/[\t ,]+/);
 
 /** Each cookie needs a field of its own (RFC 6265 §3). */
 function readFields(headers: FetchResponse['headers'], cookies: string[]) {
@@ -115,7 +120,7 @@ function readFields(headers: FetchResponse['headers'], cookies: string[]) {
     if (!isGood) throw new UsageError(NO_FIELD);
 
     const before = given.get(name);
-    if (name === 'set-cookie') cookies.push(value);
+    if (name === 'set-cookie') cookies.push(name, value);
     // RFC 9110 §5.3
     else given.set(name, before === undefined ? value : `${before}, ${value}`);
   }

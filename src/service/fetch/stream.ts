@@ -20,8 +20,6 @@ const WITHOUT_BODY = [204, 205, 304];
 
 const afterTurn = () => new Promise<false>((resolve) => void setImmediate(resolve, false));
 
-const ENDED = Promise.resolve({ done: true, value: undefined });
-
 /** For a body that will not be read. */
 export const discard = (body: FetchBody | null) => void ignoreErrors(() => body?.cancel());
 
@@ -98,7 +96,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   }
 
   async function read(): Promise<Uint8Array | undefined> {
-    const { done, value } = await (reader?.read() ?? ENDED);
+    const { done, value } = await (reader?.read() ?? { done: true, value: undefined });
     if (done || isOver) return undefined;
     if (!isBytes(value)) throw new UsageError(NO_BYTES);
 

@@ -112,7 +112,8 @@ export class Pipeline {
       const reply = (result: unknown) => {
         const turnedAway = HandlerRequest.turnedAwayBy(request, result);
         const known = turnedAway === undefined ? record : extendRecord(record, turnedAway);
-        return extendRecord(known, { reply: replyToResult(result, route.method) });
+        const { hasCors } = this.#options.replies;
+        return extendRecord(known, { reply: replyToResult(result, route.method, hasCors) });
       };
 
       return andThen(this.#withinTime(exchange, route.handler(request)), reply);

@@ -35,9 +35,10 @@ const NO_JSON =
 
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
- * array, the reply for a `Response`. Throws a returned `fail` or refusal, and a `TypeError` for the rest.
+ * array, the reply for a `Response`, without CORS fields if the service has its own. Throws a returned `fail`
+ * or refusal, and a `TypeError` for the rest.
  */
-export function replyToResult(result: unknown, method: string): Reply {
+export function replyToResult(result: unknown, method: string, hasCors = false): Reply {
   if (result instanceof HandlerReply) {
     if (result.turnedAway) throw result;
     return result.reply;
@@ -47,7 +48,7 @@ export function replyToResult(result: unknown, method: string): Reply {
 
   const json = jsonOf(result);
   if (json !== undefined) return jsonReply(200, json);
-  if (isJsonObject(result) && isResponse(result)) return replyToResponse(result);
+  if (isJsonObject(result) && isResponse(result)) return replyToResponse(result, hasCors);
   throw new UsageError(NO_JSON);
 }
 

@@ -110,6 +110,9 @@ const thrown = (value: unknown) => (): Response => {
   throw value;
 };
 
+/** As routers with a CORS option of their own send them. */
+const SHARED = { 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': '*' };
+
 const routes: readonly Route[] = [
   get('/a/route', open, () => ({ route: true })),
   get('/a/{x}/deep', open, () => ({ deep: true })),
@@ -124,6 +127,7 @@ const routes: readonly Route[] = [
   mount('/usual', open, async (request) => new Response(await request.text())),
   mount('/caught', open, readAndCatch, { limitBytes: 20 }),
   mount('/echo', open, ({ body }) => new Response(body)),
+  mount('/shares', open, () => new Response('x', { headers: SHARED })),
   mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
   mount('/aborts', open, ({ signal }) => new Response(untilAborted(signal))),
   mount('/unread', open, () => new Response('unread')),
@@ -178,6 +182,25 @@ const bearer = (claims: object) => `Authorization: ${issuer.bearer({ ...claims }
 const CHUNKED = 'Transfer-Encoding: chunked';
 
 describe('a mount', { timeout: 60_000 }, () => {
+  for (const [origin, expected] of [
+    ['https://app.test', ['https://app.test']],
+    ['https://other.test', undefined],
+  ] as const) {
+    test(`leaves the fields that let origins read to the service, where that has them: ${origin} [§9]`, async () => {
+      const { fields, status } = await ask('GET /shares', [`Origin: ${origin}`]);
+      assert.equal(status, 200);
+      assert.deepEqual(fields['access-control-allow-origin'], expected);
+      assert.equal(fields['access-control-allow-headers'], undefined);
+    });
+  }
+
+  test('sends its own fields for other origins, where the service has none [§27]', async (t) => {
+    const { started, port: at } = await start(routes, { ...issuer.options, host: '127.0.0.1', port: 0 });
+    t.after(() => started.stop());
+    const { fields } = await ask('GET /shares', ['Origin: https://other.test'], '', at);
+    assert.deepEqual(fields['access-control-allow-origin'], ['*']);
+  });
+
   for (const method of [
     'GET',
     'POST',
