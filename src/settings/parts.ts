@@ -11,8 +11,6 @@ import { needing, throwProblem, type Earlier } from './entry.ts';
 import { anyOrList, boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
 import { isTemplate, setting, type ValuesOf } from './table.ts';
 
-const importRedis = () => import('../options/redis/replay.ts');
-
 const importTarget = () => import('../options/redis/target.ts');
 
 const importRevocations = () => import('../options/redis/revocations.ts');
@@ -153,7 +151,8 @@ export async function createParts(settings: PartValues): Promise<Parts> {
 
   return {
     log: jsonLog({ level: level as LogOptions['level'], access, errorMessages }),
-    replayStore: store === undefined ? undefined : (await importRedis()).redisReplayStore(store),
+    replayStore:
+      store === undefined ? undefined : (await import('../options/redis/replay.ts')).redisReplayStore(store),
     connect: proxy === undefined ? undefined : (await importProxy()).throughProxy(proxy),
     clientCertificates: await createCertificates(settings),
     revocations: await createRevocations(settings.revocationStore),

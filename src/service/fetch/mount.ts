@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
 import { isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
+import { integer, requireGood } from '../../verify/base/option.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { readHost } from '../../verify/request/facts.ts';
@@ -68,9 +69,7 @@ function requireRest(owner: string, handler: unknown, options: { readonly limitB
   if (!isPlain(Object(options)) || Object.keys(others).length > 0) {
     throw new TypeError(`${owner}: has no other option than limitBytes`);
   }
-  if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
-    throw new TypeError(`${owner}: limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
-  }
+  requireGood(`${owner}: limitBytes`, integer(1, MAX_LIMIT_BYTES), limitBytes);
 }
 
 function requireResponse(result: unknown) {

@@ -46,6 +46,8 @@ export function isResponse(value: object): value is FetchResponse {
 const OF_ONE_HOP =
   /^(?:connection|keep-alive|proxy-(?:auth.*|connection)|te|trailer|transfer-encoding|upgrade)$/;
 
+const OURS_WITH_CORS = new RegExp(`${OF_ONE_HOP.source}|^access-control-`);
+
 /** Unless the `Response` has these fields itself. */
 const ADDED = [
   ['cache-control', 'no-store'],
@@ -105,9 +107,9 @@ function fieldsOf(headers: FetchResponse['headers'], cookies: string[], hasCors:
   const named = connection.toLowerCase().split(/[\t ,]+/);
   if (named.includes('set-cookie')) cookies.length = 0;
 
-  const isLeftOut = (name: string) => OF_ONE_HOP.test(name) || named.includes(name);
-  const isOfService = (name: string) => hasCors && name.startsWith('access-control-');
-  const kept = [...given].filter(([name]) => !isLeftOut(name) && !isOfService(name));
+  const ours = hasCors ? OURS_WITH_CORS : OF_ONE_HOP;
+  const isKept = (name: string) => !ours.test(name) && !named.includes(name);
+  const kept = [...given].filter(([name]) => isKept(name));
   return new Map([...ADDED, ...kept]);
 }
 

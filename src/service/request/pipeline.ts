@@ -95,7 +95,8 @@ export class Pipeline {
   #run(exchange: Exchange, { route, readParameters }: Match, record: RequestRecord) {
     const admitted = route.access.admit(record.caller);
     const path = record.facts?.path ?? '';
-    const nowMillis = this.#options.clock.now();
+    const { clock, replies } = this.#options;
+    const nowMillis = clock.now();
 
     const handle = (inputs?: Inputs) => {
       const request = new HandlerRequest(
@@ -112,8 +113,7 @@ export class Pipeline {
       const reply = (result: unknown) => {
         const turnedAway = HandlerRequest.turnedAwayBy(request, result);
         const known = turnedAway === undefined ? record : extendRecord(record, turnedAway);
-        const { hasCors } = this.#options.replies;
-        return extendRecord(known, { reply: replyToResult(result, route.method, hasCors) });
+        return extendRecord(known, { reply: replyToResult(result, route.method, replies.hasCors) });
       };
 
       return andThen(this.#withinTime(exchange, route.handler(request)), reply);

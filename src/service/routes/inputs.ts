@@ -1,6 +1,7 @@
 // A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
 // not choose the moment: the pipeline checks after access.
 import { isListOf, isPlain } from '../../verify/base/encoding.ts';
+import { integer, requireGood } from '../../verify/base/option.ts';
 import { readJson, type BodySource } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
@@ -93,9 +94,7 @@ export function readBodyOptions(owner: string, options: BodyOptions): BodyOption
   if (!isPlain(Object(options)) || Object.keys(others).length > 0) {
     throw new TypeError(`${owner} has no other options than limitBytes and types`);
   }
-  if (!Number.isInteger(limitBytes) || limitBytes < 1 || limitBytes > MAX_LIMIT_BYTES) {
-    throw new TypeError(`limitBytes must be a whole number from 1 to ${MAX_LIMIT_BYTES}`);
-  }
+  requireGood('limitBytes', integer(1, MAX_LIMIT_BYTES), limitBytes);
   if (types !== undefined && !isListOf(MEDIA_TYPE, types)) {
     throw new TypeError('types must be a list of media types in lower case, without parameters');
   }

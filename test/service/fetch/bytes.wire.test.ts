@@ -133,7 +133,7 @@ test('bytes throws for a schema, for unknown options or what is none, and for a 
   for (const none of [schema, 10, [], () => ({})]) assert.throws(() => bytes(none as never), other);
   assert.throws(() => bytes({ limit: 1 } as never), other);
   assert.throws(() => bytes(schemaOf((value) => ({ value })) as never), other);
-  assert.throws(() => bytes({ limitBytes: 0 }), /^TypeError: limitBytes must be/);
+  assert.throws(() => bytes({ limitBytes: 0 }), /^TypeError: limitBytes: must be/);
   assert.throws(() => bytes({ types: [] as never }), /^TypeError: types must be a list/);
   assert.deepEqual([bytes().types, bytes().limitBytes, bytes().input], [[], undefined, 'body']);
 });

@@ -657,7 +657,7 @@ describe('mounts that cannot be', () => {
     for (const limitBytes of [0, 1.5, 1024 ** 3 + 1, '5' as never]) {
       assert.throws(
         () => mount('/a', open, handler, { limitBytes }),
-        /limitBytes must be a whole number from 1 to 1073741824/,
+        /limitBytes: must be a whole number from 1 to 1073741824/,
       );
     }
     mount('/', open, handler, { limitBytes: 1024 ** 3 });

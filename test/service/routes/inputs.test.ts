@@ -100,7 +100,7 @@ test('a route that accepts a body has a limit of 1 to 16,777,216 bytes, or that 
     assert.equal(json(undefined, { limitBytes }).limitBytes, limitBytes);
   }
   assert.equal(json().limitBytes, undefined);
-  const wrong = new TypeError('limitBytes must be a whole number from 1 to 16777216');
+  const wrong = new TypeError('limitBytes: must be a whole number from 1 to 16777216');
   for (const limitBytes of [0, -1, 1.5, NaN, Infinity, 16_777_217, '10']) {
     assert.throws(() => json(undefined, { limitBytes: limitBytes as never }), wrong);
   }
