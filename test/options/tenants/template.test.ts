@@ -1,7 +1,7 @@
 /* Which texts name a tenant: 100,000 of them, judged as by an independent reading; and which templates share one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Template } from '../../../src/options/tenants/template.ts';
+import { Template, TEMPLATE_RULES } from '../../../src/options/tenants/template.ts';
 
 const TEXT = 'https://login.test/{tenant}/v2.0';
 
@@ -79,6 +79,29 @@ test('names no tenant in what is no text', () => {
   const text = template.fill('a');
   for (const value of [undefined, null, 7, [text], { text }, new String(text), true]) {
     assert.equal(template.tenantIn(value), undefined);
+  }
+});
+
+for (const [what, url] of [
+  ['in the host', 'https://{tenant}.login.test/keys'],
+  ['as the host', 'https://{tenant}/keys'],
+  ['as part of a segment', 'https://login.test/a{tenant}/keys'],
+  ['before more of a segment', 'https://login.test/{tenant}a/keys'],
+  ['in the query', 'https://login.test/keys?{tenant}'],
+  ['in the query, behind a slash', 'https://login.test/keys?/{tenant}'],
+  ['in a URL within the query', 'https://login.test/keys?u=https://login.test/{tenant}'],
+  ['in the fragment', 'https://login.test/keys#/{tenant}'],
+  ['twice', 'https://login.test/{tenant}/{tenant}'],
+] as const) {
+  test(`is no template with its slot ${what} [§23]`, () => {
+    assert.notEqual(TEMPLATE_RULES.addressOrTemplate(url), undefined);
+    assert.notEqual(TEMPLATE_RULES.issuerOrTemplate(url), undefined);
+  });
+}
+
+test('is a template with its slot as a segment of the path, before a query too [§23]', () => {
+  for (const url of [TEXT, 'https://login.test/{tenant}', 'https://login.test/{tenant}/keys?v=2']) {
+    assert.equal(TEMPLATE_RULES.addressOrTemplate(url), undefined);
   }
 });
 
