@@ -10,7 +10,7 @@ export function createList(entries: readonly string[]): IsListed {
 
   return function isListed(peer) {
     const address = String(peer).replace(/%.*/s, '');
-    const member = isIP(address) > 0 ? inFamily(unmapped(bitsOf(address))) : '';
+    const member = isIP(address) === 0 ? '' : inFamily(unmapped(bitsOf(address)));
     return ranges.some((range) => member.startsWith(range));
   };
 }
