@@ -240,7 +240,9 @@ export const REQUESTS: Readonly<Record<string, Outcome>> = {
   'a token that has expired': ask('GET', '/orders/1', { claims: { exp: 1 } }),
   'a token for another API': ask('GET', '/orders/1', { claims: { aud: 'https://other.test' } }),
   'a token without the scope': ask('GET', '/orders/1', { claims: { scope: 'write:orders' } }),
-  'a token whose scope is a longer word': ask('GET', '/orders/1', { claims: { scope: 'read:orders:own' } }),
+  'a token whose scope only begins with the required one': ask('GET', '/orders/1', {
+    claims: { scope: 'read:orders:own' },
+  }),
   'an ID token for this audience': ask('GET', '/orders/1', { claims: { nonce: 'n', at_hash: 'x' } }),
   'a key-bound token without a proof': ask('GET', '/orders/1', {
     claims: { cnf: { jkt: 'x'.repeat(43) } },
@@ -250,7 +252,7 @@ export const REQUESTS: Readonly<Record<string, Outcome>> = {
   '`GET /orders/export`': ask('GET', '/orders/export'),
   'an upload of 1 MiB': upload(FILE_BYTES),
   'its download': download,
-  'an upload of one byte too many': upload(FILE_BYTES + 1),
+  'an upload that is one byte too long': upload(FILE_BYTES + 1),
   'the same upload in chunks': upload(FILE_BYTES + 1, true),
   'an upload without a body': ask('POST', '/orders/1/file'),
   'an upload with `Expect: 100-continue` and no token': expecting,

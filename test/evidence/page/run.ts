@@ -2,7 +2,7 @@
    the word `pictures` it takes those of README.md instead.
 
    Shows: the demo page in Chromium: its calls, Content-Security-Policy, keyboard use, layout and accessibility,
-   in light and dark at three widths (`PAGE_PICTURES` sets a folder for screenshots).
+   in light and dark mode, at three widths (`PAGE_PICTURES` sets a folder for screenshots).
    Takes: 20 s.
    Needs: packages, Chromium. */
 import { readFileSync, writeFileSync } from 'node:fs';
