@@ -38,7 +38,7 @@ for (const heading of described) {
   });
 }
 
-test('an API at the root of its host accepts tokens for its URL with and without the final slash [RFC 7519 §4.1.3]', async () => {
+test('an API at the root of its host accepts tokens for its URL with and without the trailing slash [RFC 7519 §4.1.3]', async () => {
   const [sample = ''] = samplesUnder(PAGE, 'An API at the root of its host', 'sh');
   const { RESOURCE_URL = '', ...settings } = parseEnv(sample) as Environment;
   const issuer = createTestIssuer();
