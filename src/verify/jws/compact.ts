@@ -11,10 +11,7 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
-/** Parsed headers, by their text. */
-type KnownHeaders = ReadonlyMap<string, JsonObject>;
-
-export function parseCompact(text: string, known?: KnownHeaders): UnverifiedJws | Refused {
+export function parseCompact(text: string): UnverifiedJws | Refused {
   const parts = splitCompact(text);
   if (parts === undefined) return refuse('token-malformed');
 
@@ -24,7 +21,7 @@ export function parseCompact(text: string, known?: KnownHeaders): UnverifiedJws 
   const signature = decodeBase64url(signatureText);
   if (payloadBytes === undefined || signature === undefined) return refuse('token-malformed');
 
-  const header = known?.get(headerText) ?? parseHeader(headerText);
+  const header = parseHeader(headerText);
   if (header instanceof Refused) return header;
 
   // RFC 7519 §7.2(10)

@@ -90,7 +90,6 @@ export function createTokenVerifier(
   count?: Count,
 ): TokenVerifier {
   const cache = new Cache<CachedToken>(cacheEntries);
-  const headers = new Map<string, JsonObject>();
   const findIssuer = issuerFinder(issuers);
 
   function countToken(result: string, { introspect }: Issuer) {
@@ -98,7 +97,7 @@ export function createTokenVerifier(
   }
 
   function verifyUncached(token: string): MaybePromise<VerifiedToken | Refused> {
-    const jws = parseCompact(token, headers);
+    const jws = parseCompact(token);
     if (jws instanceof Refused) return jws;
 
     const issuer = findIssuer(jws.payload.iss);
@@ -118,7 +117,6 @@ export function createTokenVerifier(
       if (refused !== undefined) return refused.with(found);
 
       countToken('verified', issuer);
-      keepHeader(headers, token, jws.header);
       const verified = seal({ claims: deepFreeze(payloadOf(signed)), issuer, found });
       cache.offer(keyOf(token), () => ({ digest: digestOf(token), verified, kid, key }));
       return verified;
@@ -180,18 +178,6 @@ function issuerFinder(issuers: readonly Issuer[]): FindIssuer {
     const named = fixed.find(({ issuer }) => issuer === iss || issuers.length === 1);
     return named ?? others.map((findTenant) => findTenant(iss)).find(Boolean);
   };
-}
-
-const MAX_HEADERS = 16;
-
-/** For speed: an issuer's tokens share a few. Only of verified tokens, so that strangers add none. */
-function keepHeader(headers: Map<string, JsonObject>, token: string, header: JsonObject) {
-  const text = token.slice(0, token.indexOf('.'));
-  if (headers.has(text)) return;
-
-  if (headers.size === MAX_HEADERS) headers.clear();
-  // A copy: a slice would keep all of the token.
-  headers.set(Buffer.from(text, 'latin1').toString('latin1'), header);
 }
 
 /** Requests with the same token share its claims. */

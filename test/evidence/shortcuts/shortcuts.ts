@@ -117,13 +117,6 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'digestOf(token) !== cached?.digest || cached === undefined',
   ),
   shortcut(
-    'headers of verified tokens are known by their text',
-    'cold',
-    'verify/jws/compact.ts',
-    'known?.get(headerText)',
-    "known?.get('')",
-  ),
-  shortcut(
     'a body is handed to its reader without events',
     'post',
     'service/connection/request-stream.ts',
