@@ -58,7 +58,7 @@ export class Cluster implements Client {
 
   isUp = (): boolean => {
     const served = this.#ranges.filter(({ node }) => this.#links.get(nameOf(node))?.isReady);
-    return countSlots(served) >= SLOTS;
+    return countSlots(served) === SLOTS;
   };
 
   close = (): void => {
@@ -171,8 +171,17 @@ export class Cluster implements Client {
   }
 }
 
-const countSlots = (ranges: readonly SlotRange[]) =>
-  ranges.reduce((count, { first, last }) => count + last - first + 1, 0);
+/** A slot that stands twice in a map counts once: it must not stand for one that is missing. */
+function countSlots(ranges: readonly SlotRange[]) {
+  let count = 0;
+  let next = 0;
+  const inOrder = [...ranges].sort((one, other) => one.first - other.first);
+  for (const { first, last } of inOrder) {
+    count += Math.max(0, last + 1 - Math.max(first, next));
+    next = Math.max(next, last + 1);
+  }
+  return count;
+}
 
 const nameOf = ({ host, port }: Address) => `${host}:${port}`;
 

@@ -222,6 +222,13 @@ describe('a cluster', () => {
     assert.equal(await client.record('jti 1'), 'new');
   });
 
+  test('is lost while no node has half of the slots, although the other half stands twice in its map', async (t) => {
+    const nodes = await startNodes(t);
+    nodes.map = slots([0, 8_191, nodes.first.port], [0, 8_191, nodes.first.port]);
+    const client = openClient(t, addressOf(nodes.first));
+    assert.equal((await client.logged('replay store lost')).reason, 'CLUSTERDOWN');
+  });
+
   test('is learnt from the first host that responds', async (t) => {
     const { first } = await startNodes(t);
     const silent = await startFakeStore(t, () => undefined);
