@@ -281,5 +281,5 @@ function sinkOf({ log }: GateOptions): LogSink | undefined {
 function storeOf({ replayStore }: GateOptions): CreateReplayStore | undefined {
   if (typeof replayStore !== 'function') return Part.contentOf(replayStore);
 
-  return (clock) => createOwnStore(replayStore, clock);
+  return (clock, log) => createOwnStore(replayStore, clock, log);
 }

@@ -2,7 +2,7 @@
 // other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../base/clock.ts';
-import type { Log } from '../base/events.ts';
+import { describeBug, type Fields, type Log } from '../base/events.ts';
 
 /** `new`: recorded now. `seen`: earlier. `full`: not recorded. `unavailable`: unknown. */
 export type ReplayVerdict = 'new' | 'seen' | 'full' | 'unavailable';
@@ -94,25 +94,34 @@ export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onF
 
 const VERDICT_MILLIS = 1_000;
 const MAX_WAITING = 10_000;
+const LATE = {};
 
 /** A store behind a function of the user. Promises: only `true` within a second makes a proof `new`. */
-export function createOwnStore(isNew: IsNewProof, clock: Clock): ReplayStore {
+export function createOwnStore(isNew: IsNewProof, clock: Clock, log: Log): ReplayStore {
   let waiting = 0;
   let isUp = true;
 
   function verdictOf(answer: unknown): ReplayVerdict {
-    isUp = typeof answer === 'boolean';
-    if (!isUp) return 'unavailable';
-    return answer === true ? 'new' : 'seen';
+    if (typeof answer !== 'boolean') return lose({ reason: answer === LATE ? 'timeout' : 'not-a-boolean' });
+
+    if (!isUp) log('replay store ready', {});
+    isUp = true;
+    return answer ? 'new' : 'seen';
   }
 
-  function withinTime(answer: MaybePromise<unknown>): MaybePromise<unknown> {
+  function lose(why: Fields): ReplayVerdict {
+    if (isUp) log('replay store lost', why);
+    isUp = false;
+    return 'unavailable';
+  }
+
+  function withinTime(answer: unknown) {
     if (!isPromise(answer)) return answer;
 
     waiting += 1;
     let cancel = () => {};
-    const late = new Promise<void>((resolve) => {
-      cancel = clock.after(VERDICT_MILLIS, resolve);
+    const late = new Promise((resolve) => {
+      cancel = clock.after(VERDICT_MILLIS, () => resolve(LATE));
     });
     return Promise.race([answer, late]).finally(() => {
       cancel();
@@ -128,7 +137,7 @@ export function createOwnStore(isNew: IsNewProof, clock: Clock): ReplayStore {
       const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
       return attempt(
         () => andThen(withinTime(isNew(key, seconds)), verdictOf),
-        () => verdictOf(undefined),
+        (error) => lose({ ...describeBug(error), reason: 'error' }),
       );
     },
 

@@ -11,9 +11,12 @@ const THUMBPRINT = '1'.repeat(43);
 /** A store over this function, and its verdict on one proof. */
 function openStore(isNew: (...asked: Parameters<IsNewProof>) => unknown) {
   const clock = new TestClock(NOW * 1000);
-  const store = createOwnStore(isNew as IsNewProof, clock);
+  const lines: Record<string, unknown>[] = [];
+  const store = createOwnStore(isNew as IsNewProof, clock, (event, fields) =>
+    lines.push({ event, ...fields }),
+  );
   const record = (jti = 'a') => store.record(THUMBPRINT, jti, NOW + 330, NOW);
-  return { clock, store, record };
+  return { clock, store, record, lines };
 }
 
 test('asks for a key of 43 characters, which differs by proof, and to keep it as long as the proof can pass', () => {
@@ -82,6 +85,46 @@ test('takes a proof for unavailable after a second, whatever the function says l
   answer(true);
   await new Promise(setImmediate);
   assert.deepEqual(store.state(), { isUp: false });
+});
+
+/** Why each failure is no verdict, for the log. */
+const LOSSES: readonly (readonly [what: string, isNew: () => unknown, reason: string])[] = [
+  ['throws', fail, 'error'],
+  ['rejects', async () => fail(), 'error'],
+  ['returns 1', () => 1, 'not-a-boolean'],
+  ['resolves with nothing', async () => {}, 'not-a-boolean'],
+  ['never answers', () => new Promise(() => {}), 'timeout'],
+];
+
+for (const [what, isNew, reason] of LOSSES) {
+  test(`logs once that the store is lost when the function ${what}, and once that it is ready again (docs/dpop.md)`, async () => {
+    let works = false;
+    const { record, lines, clock } = openStore(() => (works ? true : isNew()));
+    for (const jti of ['a', 'b']) {
+      const verdict = record(jti);
+      clock.advance(1_000);
+      await verdict;
+    }
+    works = true;
+    record('c');
+    record('d');
+
+    const [lost, ready] = lines;
+    assert.equal(lines.length, 2);
+    assert.deepEqual([lost!.event, lost!.reason], ['replay store lost', reason]);
+    assert.deepEqual(
+      [lost!.error, 'frames' in lost!],
+      reason === 'error' ? ['Error', true] : [undefined, false],
+    );
+    assert.ok(!JSON.stringify(lost).includes('the store is down'), 'no message: it may hold data');
+    assert.deepEqual(ready, { event: 'replay store ready' });
+  });
+}
+
+test('logs nothing while the function responds', () => {
+  const { record, lines } = openStore(() => true);
+  record();
+  assert.deepEqual(lines, []);
 });
 
 test('lets 10,000 proofs wait, and refuses the next until one has its verdict', async () => {
