@@ -41,8 +41,6 @@ const UPGRADE = {
   'sec-websocket-key': Buffer.alloc(16, 'k').toString('base64'),
 };
 
-const HANDSHAKES = [{ path: '/api/orders', fields: UPGRADE }];
-
 export const STREAMS: Readonly<Record<string, Stream>> = {
   'events-node': { headings: [ON_NODE] },
   'events-express5': {
@@ -102,13 +100,7 @@ console.log('listening ' + deno.addr.port);`,
   'upgrade-ws': {
     headings: ['WebSocket with ws'],
     before: SERVER,
-    handshakes: HANDSHAKES,
-    check: checkWebSockets,
-  },
-  'upgrade-node': {
-    headings: ['Upgrades with node:http alone', 'WebSocket with ws'],
-    before: SERVER,
-    handshakes: HANDSHAKES,
+    handshakes: [{ path: '/api/orders', fields: UPGRADE }],
     check: checkWebSockets,
   },
   'socket.io': {
