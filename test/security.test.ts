@@ -1,4 +1,4 @@
-/* docs/attacks.md has every known attack. Each row names existing files, and a test cites its id. */
+/* docs/attacks.md has every known attack. Each item names existing files, and a test cites its id. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
@@ -7,25 +7,23 @@ import { filesBelow } from './support/tree.ts';
 
 const ATTACKS = read('docs/attacks.md');
 
-/** How many rows each section has. */
+/** How many items each section has. */
 const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4, I: 6 };
 
 /** Of a section that is not complete. */
 const OTHERS = ['J1', 'J2', 'J3', 'J4', 'J5', 'J6', 'J7', 'J8', 'J9', 'J16', 'J17', 'J18', 'J20'];
 
 const IDS = Object.entries(CATALOGUE)
-  .flatMap(([section, rows]) => Array.from({ length: rows }, (_, index) => `${section}${index + 1}`))
+  .flatMap(([section, count]) => Array.from({ length: count }, (_, index) => `${section}${index + 1}`))
   .concat(OTHERS);
 
-const rows = [...ATTACKS.matchAll(/^\| ([A-J]\d+) \| (.+) \|$/gm)].map(([, id = '', rest = '']) => [
-  id,
-  ...rest.split(' | '),
-]);
+/** The id of each attack, and the text of its item. */
+const items = [...ATTACKS.matchAll(/^- \*\*([A-J]\d+)\*\* ((?:.+\n)(?:  .+\n)*)/gm)];
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
 test('docs/attacks.md has every attack once', () => {
-  assert.deepEqual(rows.map(([id]) => id).toSorted(), IDS.toSorted());
+  assert.deepEqual(items.map(([, id]) => id).toSorted(), IDS.toSorted());
 });
 
 const TESTS = filesBelow(new URL('test/', ROOT))
@@ -38,9 +36,9 @@ const isShown = (id: string) => {
   return TESTS.some((text) => citation.test(text));
 };
 
-for (const [id = '', , stopped = ''] of rows) {
+for (const [, id = '', text = ''] of items) {
   test(`docs/attacks.md names existing files for ${id}, which a test cites`, () => {
-    const files = codeIn(stopped).filter((name) => name.endsWith('.ts'));
+    const files = codeIn(text).filter((name) => name.endsWith('.ts'));
     assert.ok(files.length > 0 && isShown(id));
     assert.deepEqual(
       files.filter((name) => !isThere(`src/${name}`)),
