@@ -9,13 +9,11 @@ import {
   REFUSALS,
   unavailable,
   type Kind,
-  type Refusal,
   type Refused,
 } from '../../src/verify/base/refusal.ts';
 import { createRefusalReplies } from '../../src/gate/replies/challenge.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/rules/guards.ts';
 import { actor, claims, decision, notDelegated } from '../../src/decisions.ts';
-import type { DpopMode, Scheme } from '../../src/verify/credentials.ts';
 import { GOALS, START } from '../evidence/bench/plan.ts';
 import type { Results, Runs } from '../evidence/bench/results.ts';
 import { differencesIn, PROGRAMS as ORDERS, readResults, sizeOf } from '../evidence/orders/results.ts';
@@ -23,25 +21,19 @@ import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/re
 import { closureOf, doorsOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
-import { readReply } from '../support/reply.ts';
 import { read } from './pages.ts';
 import { demoBlock, pictureBlock } from './pictures.ts';
-import { policyTable, routesTable } from './routes.ts';
+import { routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
 import { code, tableOf, withKept, type Cells } from './tables.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
-const headersOf = (refusal: Refusal, scheme: Scheme | undefined, dpopMode: DpopMode) =>
-  readReply(
-    createRefusalReplies({ dpopMode, dpopAlgorithms: ALGORITHM_NAMES, errorDetail: false })(refusal, scheme),
-  ).headers;
-
 /** `ERROR_DOCS_URL` may point to each. */
 const named = (reason: string) => `<a id="${reason}"></a>${code(reason)}`;
 
 /** What people write about each refusal. */
-const TO_DO = ['likely cause', 'client', 'operator'];
+const TO_DO = ['client', 'operator'];
 
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
@@ -124,16 +116,6 @@ const statuses: Block = () => {
   return `${listed.join('')}\n${bodies}`;
 };
 
-const challenges: Block = () => {
-  const modes: readonly DpopMode[] = ['DISABLED', 'ALLOWED', 'REQUIRED'];
-  const fields = modes.map((mode) => {
-    const headers = headersOf(refuse('no-credentials').refusal, undefined, mode);
-    const lines = headers.map((text, index) => (index % 2 === 0 ? `    ${text}: ` : `${text}\n`));
-    return lines.join('');
-  });
-  return fields.join('\n');
-};
-
 /** A missing one does not compile. */
 const KEY_REASONS: Readonly<Record<KeyReason, true>> = {
   'not-an-object': true,
@@ -150,19 +132,12 @@ const KEY_REASONS: Readonly<Record<KeyReason, true>> = {
   'not-importable': true,
 };
 
-const CONTENT_KINDS = [
-  'invalid_body',
-  'unsupported_media_type',
-  'content_too_large',
-  'unprocessable_content',
-  'invalid_query',
-] as const;
-
-const contentReasons: Block = (written) => {
-  const derived = CONTENT_KINDS.flatMap((kind) =>
-    Object.entries(REFUSALS[kind]).map(([reason, message]) => [`${named(reason)}<br>${message}`, code(kind)]),
-  );
-  return withKept(['reason and message', '`error`', 'client', 'operator'], derived, written);
+const CONTENT_REASONS = {
+  ...REFUSALS.invalid_body,
+  ...REFUSALS.unsupported_media_type,
+  ...REFUSALS.content_too_large,
+  ...REFUSALS.unprocessable_content,
+  ...REFUSALS.invalid_query,
 };
 
 const HTTP_REASONS = {
@@ -441,7 +416,6 @@ const evidence: Block = () => {
 
 export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
-  challenges,
   guards,
   'what-to-read': whatToRead,
   closures,
@@ -466,12 +440,11 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
     ...REFUSALS.use_dpop_nonce,
   }),
   'request-reasons': sentenceTable('`error_description`', REFUSALS.invalid_request),
-  'content-reasons': contentReasons,
+  'content-reasons': sentenceTable('message', CONTENT_REASONS),
   'other-refusals': sentenceTable('message', { ...REFUSALS.temporarily_unavailable, ...HTTP_REASONS }),
   'fetch-reasons': reasonTable('failed fetch', 'what to check', FETCH_ERROR_REASONS),
   'key-reasons': reasonTable('skipped key', 'meaning', Object.keys(KEY_REASONS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),
-  policy: policyTable,
 };

@@ -1,5 +1,4 @@
-/* The tables of routes: who may use a route, and the members of its response. */
-import { policyA } from '../../src/profiles/a.ts';
+/* The tables of routes: what a route requires, and the members of its response. */
 import { routesOf as profileOf } from '../../src/profiles/routes.ts';
 import { HandlerReply } from '../../src/service/routes/handler-result.ts';
 import type { DecidedAccess } from '../../src/gate/rules/access.ts';
@@ -9,7 +8,7 @@ import { runRoute } from '../support/route.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
 import { claimsForAll } from '../support/demands.ts';
 import type { Environment } from '../support/service.ts';
-import { code, tableOf, withKept, type Cells } from './tables.ts';
+import { code, withKept, type Cells } from './tables.ts';
 
 const listed = (words: string, conjunction: string) => words.split(' ').map(code).join(` ${conjunction} `);
 
@@ -31,13 +30,13 @@ function inWords({ name }: AnyGuard): string {
 }
 
 const ACCESS: Readonly<Record<string, string>> = {
-  open: 'everyone',
-  optional: 'everyone; a token that is present must be valid',
+  open: 'nothing',
+  optional: 'nothing; a token that is present must be valid',
   authenticated: 'a valid access token',
 };
 
 const accessInWords = ({ name, guards }: DecidedAccess<unknown>) =>
-  ACCESS[name] ?? ['a valid access token', ...guards.map(inWords)].join('; ');
+  ACCESS[name] ?? guards.map(inWords).join('; ');
 
 /**
  * The members of a route's response to a caller who passes its guards; none if it needs more than can be
@@ -73,14 +72,5 @@ export const routesTable =
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );
-    return withKept(['method', 'path', 'who', 'members of the response'], derived, written, 1);
+    return withKept(['method', 'path', 'requires', 'members of the response'], derived, written, 1);
   };
-
-export const policyTable = (): string =>
-  tableOf(
-    ['paths', 'who'],
-    policyA.map(({ prefix, access }) => {
-      const path = `/${prefix.join('/')}`;
-      return [`${code(path)}, ${code(`${path}/**`)}`, accessInWords(access)];
-    }),
-  );

@@ -4,8 +4,7 @@
    with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
    it.
 
-   Shows: that both MCP SDKs, `oauth4webapi` and a page in Chromium need only a URL to get from 401 to 200, and how
-   [the MCP server](docs/for-mcp-and-agents.md#a-protected-mcp-server) responds to attacks.
+   Shows: that two MCP SDKs, `oauth4webapi` and a page in Chromium need only a URL to get from 401 to 200.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';

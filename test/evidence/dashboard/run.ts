@@ -1,7 +1,7 @@
 /* Runs a service under mixed traffic with Prometheus beside it for three minutes, and keeps what Prometheus makes of the
    expressions of docs/dashboard.json, from which `npm run docs` draws the picture of the dashboard.
 
-   Shows: the upper panels of [docs/dashboard.json](docs/dashboard.json) with values from a real service.
+   Shows: [docs/dashboard.json](docs/dashboard.json) with values from a real service.
    Takes: 4 min.
    Needs: `prometheus`. */
 import { spawn } from 'node:child_process';

@@ -5,8 +5,8 @@
    request is served otherwise than it was judged, or a question costs more than MOST_RATIO times the request
    itself. `FORWARD_ROUNDS` is the number of rounds in which the cost is measured.
 
-   Shows: how nginx and Caddy with gatehouse handle 5,000 unusual request targets, and 10,000 requests while gatehouse
-   restarts; and what an auth request costs.
+   Shows: how nginx and Caddy with gatehouse handle unusual request targets and restarts, and what an auth
+   request costs.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
 import { startProvider } from '../../idp/provider.ts';

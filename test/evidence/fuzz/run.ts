@@ -6,8 +6,8 @@
    listener, which may accept, refuse or time out each. FUZZ_CONNECTION (0) is the number of the first
    connection.
 
-   Shows: random inputs on which `jose`, `fast-jwt` or `yaml` disagrees with gatehouse, and the responses to 100,000
-   random bodies (`FUZZ_SECONDS`, `FUZZ_TOKENS`, `FUZZ_BODIES`, `FUZZ_SEED`).
+   Shows: random inputs on which `jose`, `fast-jwt` or `yaml` disagrees with gatehouse (`FUZZ_SECONDS`,
+   `FUZZ_TOKENS`, `FUZZ_BODIES`, `FUZZ_SEED`).
    Takes: 2 min.
    Needs: packages. */
 import { randomInt } from 'node:crypto';

@@ -2,8 +2,7 @@
    documentation shows (the servers of the benchmark), and compares the outcomes with those of results.json,
    from which the table in README.md is made. `--write` writes that file.
 
-   Shows: how other Node verifiers treat ID tokens, stolen bound tokens, replayed proofs, new keys and outages:
-   the table in README.md.
+   Shows: how other Node verifiers treat stolen tokens, replayed proofs, new keys and outages.
    Takes: 15 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';

@@ -3,7 +3,7 @@
    or dropped, or if an entry takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a
    full collection.
 
-   Shows: the memory that an in-process replay store needs for a million proofs.
+   Shows: the memory that a million proofs take in one process.
    Takes: 20 s.
    Needs: nothing. */
 import { createHash, randomUUID } from 'node:crypto';

@@ -3,7 +3,7 @@
    serve; figures are medians of the rounds. The service has one core, store and load the other. Exits with 1
    if the store does not manage 5,000 a second. The argument is the number of rounds (5).
 
-   Shows: the cost of a shared replay store at 5,000 proofs a second, and the memory that each proof takes.
+   Shows: the cost and memory of a shared replay store at 5,000 proofs a second.
    Takes: 3 min.
    Needs: redis-server, a quiet machine. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';

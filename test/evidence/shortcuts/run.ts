@@ -2,8 +2,7 @@
    without each, side by side in turns, on a machine that does nothing else. Arguments select pieces by words
    in their names.
 
-   Shows: the cost of a request without each [piece of code that exists only for
-   speed](docs/speed.md#code-that-exists-only-for-speed).
+   Shows: the cost of a request without each [optimization](docs/speed.md#code-that-exists-only-for-speed).
    Takes: 20 min.
    Needs: a quiet machine. */
 import { rmSync } from 'node:fs';

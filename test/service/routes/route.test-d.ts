@@ -70,6 +70,8 @@ export const incomplete = [
   () => scope(7),
   // @ts-expect-error a guard is not yet an access
   () => get('/9', scope('read'), takesAny),
+  // @ts-expect-error nor is a text
+  () => get('/10', 'authenticated', takesAny),
   // @ts-expect-error nor is a name of a scope a guard
   () => needs('read'),
 ];
