@@ -18,7 +18,7 @@ import { GOALS, START } from '../evidence/bench/plan.ts';
 import type { Results, Runs } from '../evidence/bench/results.ts';
 import { differencesIn, PROGRAMS as ORDERS, readResults, sizeOf } from '../evidence/orders/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
-import { closureOf, doorsOf, readSources, type Sources } from '../support/closures.ts';
+import { closureOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
 import { read } from './pages.ts';
@@ -240,15 +240,15 @@ const whatToRead: Block = () => {
     const names = namesOf(added, [...sources.keys()], known);
     // Whoever has one part need not have another.
     if (!isPart) named = known;
-    return [when, names.map(code).join(', '), linesIn(added, sources, 10)];
+    return [when, names.map(code).join(', '), linesIn(added, sources)];
   });
   return tableOf(['with', 'read', 'lines, at most'], rows);
 };
 
 /** Rounded up, which stays true for a while. */
-function linesIn(files: readonly string[], sources: Sources, step: number): string {
+function linesIn(files: readonly string[], sources: Sources): string {
   const lines = files.reduce((sum, file) => sum + (sources.get(file) ?? '').split('\n').length - 1, 0);
-  return (Math.ceil(lines / step) * step).toLocaleString('en');
+  return (Math.ceil(lines / 10) * 10).toLocaleString('en');
 }
 
 /** The files by name, and each folder as a whole once all its files have been named. */
@@ -262,26 +262,6 @@ function namesOf(added: readonly string[], all: readonly string[], named: Readon
   });
   return [...new Set(names)];
 }
-
-/** What a reader calls the program with this door. */
-const PROGRAMS: Readonly<Record<string, string>> = {
-  verify: 'the checks of a token and its proof (`src/verify/`)',
-  createGate: 'the gate (`createGate`)',
-  createService: 'your own routes in your process (`createService`)',
-  runService: 'your own routes as a process (`runService`)',
-  server: 'the service with both profiles (`server.js`)',
-  'all of src': 'all of `src`, with every option',
-};
-
-const closures: Block = () => {
-  const sources = readSources();
-  const rows = doorsOf(sources).flatMap((door) => {
-    const { files } = closureOf(door, sources);
-    const what = PROGRAMS[door.name];
-    return what === undefined ? [] : [[what, String(files.length), linesIn(files, sources, 100)]];
-  });
-  return tableOf(['you run', 'files', 'lines, at most'], rows);
-};
 
 const guards: Block = (written) => {
   const samples = {
@@ -388,11 +368,18 @@ const ordersSizes: Block = () => {
   return tableOf(['made with', 'lines', 'tokens', 'decisions'], rows);
 };
 
+/** Whether one program does what another refuses, or they differ in what is no status. */
+function isGrave(outcomes: readonly string[]): boolean {
+  const isDone = outcomes.map((outcome) => /^[12]\d\d/.test(outcome));
+  return new Set(isDone).size > 1 || outcomes.some((outcome) => !/^\d/.test(outcome));
+}
+
 const ordersOutcomes: Block = () => {
   const results = readResults();
   const outcomesOf = (name: string) => Object.values(results).map(({ outcomes }) => outcomes[name] ?? '');
 
-  const alike = grouped(differencesIn(results), (name) => outcomesOf(name).join(' | '));
+  const grave = differencesIn(results).filter((name) => isGrave(outcomesOf(name)));
+  const alike = grouped(grave, (name) => outcomesOf(name).join(' | '));
   const rows = [...alike].map(([outcomes, names]) => [names.join('<br>'), outcomes]);
   return tableOf(['sent', ...Object.keys(results)], rows);
 };
@@ -418,7 +405,6 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   statuses,
   guards,
   'what-to-read': whatToRead,
-  closures,
   events,
   evidence,
   'orders-sizes': ordersSizes,

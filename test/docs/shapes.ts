@@ -20,7 +20,7 @@ import {
 /** What the picture says, for whoever does not see it. */
 export const SHAPES =
   'The gate stands inside your server, before your handlers. A service contains your routes. A policy stands ' +
-  'beside your proxy: the proxy asks the policy before passing a request on.';
+  'beside your proxy, which asks the policy about each request.';
 
 const STEP = 294;
 const WIDTH = 280;
