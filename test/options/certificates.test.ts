@@ -5,6 +5,7 @@ import { clientCertificates } from '../../src/certificates.ts';
 import { createGate, createService, get, open } from '../../src/gatehouse.ts';
 import { CERTIFICATE_RULES } from '../../src/options/certificates/certificates.ts';
 import { createTestIssuer } from '../../src/testing.ts';
+import { Part } from '../../src/verify/base/part.ts';
 import {
   client,
   confirmOf,
@@ -506,4 +507,12 @@ test('reads its list of proxies once: a later change has no effect [§11]', () =
   const rawHeaders = [FIELDS.base64, base64];
   const facts = { method: 'GET', host: 'a', path: '/', rawHeaders, socket: { remoteAddress: '192.0.2.2' } };
   assert.equal(confirm({ 'x5t#S256': thumbprint }, 'Bearer', facts)?.refusal.reason, 'certificate-untrusted');
+});
+
+test('names the form and the field that count, for the line `listening` (docs/certificates.md)', () => {
+  const shownBy = (source: FieldSource, field?: string) =>
+    Part.contentOf(clientCertificates({ source, field, proxies: 'any' })).source;
+  assert.equal(shownBy('rfc9440'), 'rfc9440 Client-Cert');
+  assert.equal(shownBy('pem', 'X-Certificate'), 'pem X-Certificate');
+  assert.equal(Part.contentOf(clientCertificates({ source: 'tls' })).source, 'tls');
 });
