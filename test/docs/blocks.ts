@@ -34,15 +34,16 @@ const named = (reason: string) => `<a id="${reason}"></a>${code(reason)}`;
 
 /** What people write about each refusal. */
 const TO_DO = ['client', 'operator'];
+const CAUSE_AND_TO_DO = ['likely cause', ...TO_DO];
 
 /** Sentences with their reasons, and what to do about each. */
 const sentenceTable =
-  (first: string, sentences: Readonly<Record<string, string>>): Block =>
+  (first: string, sentences: Readonly<Record<string, string>>, kept = CAUSE_AND_TO_DO): Block =>
   (written) => {
     const derived = Object.entries(sentences).map(([reason, sentence]) => [
       `${named(reason)}<br>${sentence}`,
     ]);
-    return withKept([`reason and ${first}`, ...TO_DO], derived, written);
+    return withKept([`reason and ${first}`, ...kept], derived, written);
   };
 
 /** Reasons alone, and what they mean. */
@@ -426,7 +427,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
     ...REFUSALS.use_dpop_nonce,
   }),
   'request-reasons': sentenceTable('`error_description`', REFUSALS.invalid_request),
-  'content-reasons': sentenceTable('message', CONTENT_REASONS),
+  'content-reasons': sentenceTable('message', CONTENT_REASONS, TO_DO),
   'other-refusals': sentenceTable('message', { ...REFUSALS.temporarily_unavailable, ...HTTP_REASONS }),
   'fetch-reasons': reasonTable('failed fetch', 'what to check', FETCH_ERROR_REASONS),
   'key-reasons': reasonTable('skipped key', 'meaning', Object.keys(KEY_REASONS)),
