@@ -512,6 +512,7 @@ test('reads its list of proxies once: a later change has no effect [§11]', () =
 test('names the form and the field that count, for the line `listening` (docs/certificates.md)', () => {
   const shownBy = (source: FieldSource, field?: string) =>
     Part.contentOf(clientCertificates({ source, field, proxies: 'any' })).source;
+
   assert.equal(shownBy('rfc9440'), 'rfc9440 Client-Cert');
   assert.equal(shownBy('pem', 'X-Certificate'), 'pem X-Certificate');
   assert.equal(Part.contentOf(clientCertificates({ source: 'tls' })).source, 'tls');
