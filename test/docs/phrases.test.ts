@@ -10,7 +10,7 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\bprevents? (?:the )?start(?:up)?\b/, 'stops startup; is rejected at startup'],
   [/\bis a problem\b/, 'is rejected'],
   [/\b(?:requests?|responses?|fetch|fetches) under way\b/, 'in-flight requests; the running fetch'],
-  [/\bwhile requests come\b/, 'under traffic'],
+  [/\bwhile requests come\b/, 'while requests arrive; with steady traffic'],
   [/\bshows? what this page says\b/, 'Verified by … in the last line'],
   [/\bthe provider of the demo\b/, 'the demo provider'],
   [/\bsomebody else\b/, 'another client, another caller'],
