@@ -1,6 +1,6 @@
 /* The recipes of docs/recipes.md that need more than the package.
 
-   Shows: the [recipes](docs/recipes.md) with a real PostgreSQL, also during outages.
+   Shows: the [recipes](docs/recipes.md) with PostgreSQL, also during outages.
    Takes: 1 min.
    Needs: packages, postgresql. */
 import { tryEventClients } from './events.ts';
