@@ -135,6 +135,40 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     },
   );
 
+  /** Prints what a request says of its body. */
+  async function startEcho(t: TestContext) {
+    const server = createServer((request, response) => {
+      request.setEncoding('utf8').on('data', (text: string) => {
+        response.end(`${request.method} ${request.headers['content-type']} ${text}`);
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  }
+
+  test('in JavaScript says that a body is JSON', async (t) => {
+    const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
+    const { call } = await import(join(folderWith(t, 'client.mjs', sample), 'client.mjs'));
+    const response = await call('POST', await startEcho(t), 'token', '{"item":"tea"}');
+    assert.equal(await response.text(), 'POST application/json {"item":"tea"}');
+  });
+
+  test(
+    'in Python says that a body is JSON',
+    { skip: hasPython ? false : 'no python3 with cryptography' },
+    async (t) => {
+      const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
+      const address = JSON.stringify(await startEcho(t));
+      const sent = `call("POST", ${address}, input(), b'{"item":"tea"}').read().decode()`;
+      const last = `print(json.dumps(jwk), flush=True)\nprint(${sent})`;
+      const folder = folderWith(t, 'client.py', `${sample}\n${last}\n`);
+      const printed = await runWithKey(folder, 'python3', ['client.py']);
+      assert.equal(printed, 'POST application/json {"item":"tea"}\n');
+    },
+  );
+
   test('in JavaScript and Python makes a proof without ath for the token request [RFC 9449 §4.2]', async (t) => {
     const claimsOf = (proof: string) =>
       JSON.parse(Buffer.from(proof.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;

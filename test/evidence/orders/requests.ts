@@ -243,7 +243,9 @@ export const REQUESTS: Readonly<Record<string, Outcome>> = {
   'a token whose scope only begins with the required one': ask('GET', '/orders/1', {
     claims: { scope: 'read:orders:own' },
   }),
-  "an ID token with the API's audience": ask('GET', '/orders/1', { claims: { nonce: 'n', at_hash: 'x' } }),
+  "an ID token with `at_hash` and the API's audience": ask('GET', '/orders/1', {
+    claims: { nonce: 'n', at_hash: 'x' },
+  }),
   'a key-bound token without a proof': ask('GET', '/orders/1', {
     claims: { cnf: { jkt: 'x'.repeat(43) } },
   }),

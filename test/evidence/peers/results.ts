@@ -40,7 +40,7 @@ export const RESULTS = new URL('results.json', import.meta.url);
 
 /** The rows of the table, in its order. */
 export const ROWS: Readonly<Record<string, string>> = {
-  idToken: "an ID token with the API's audience",
+  idToken: "an ID token with `at_hash` and the API's audience",
   logoutToken: "a logout token with the API's audience",
   stolen: 'a key-bound token as Bearer, without a proof',
   proof: 'a replayed DPoP proof',
