@@ -2,7 +2,8 @@
 import { strict as assert } from 'node:assert';
 import { createPublicKey } from 'node:crypto';
 import { test } from 'node:test';
-import { createTestIssuer } from '../src/testing.ts';
+import { authenticated, createGate } from '../src/gate.ts';
+import { createProofKey, createTestIssuer } from '../src/testing.ts';
 
 const claimsOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
@@ -24,4 +25,27 @@ test('signs RS256 with a key of 2048 bits', async () => {
   const { keys } = await createTestIssuer().options.fetchKeys();
   const key = createPublicKey({ key: keys[0] ?? {}, format: 'jwk' });
   assert.equal(key.asymmetricKeyDetails?.modulusLength, 2048);
+});
+
+test('replaces the issuer of options that it is spread over, so that its tokens fit', async () => {
+  const production = { domain: 'tenant.test', audience: 'https://api.test', issuer: 'https://login.test/' };
+  const issuer = createTestIssuer();
+  const gate = createGate({ ...production, ...issuer.options });
+  const verdict = await gate.check(
+    new Request('http://a.test/', { headers: issuer.bearer() }),
+    authenticated,
+  );
+  gate.close();
+  assert.equal(verdict.refusal, undefined);
+});
+
+test('takes a claim only after the token of a proof: a nonce beside the method is a TypeError that says so', () => {
+  const key = createProofKey();
+  const { proof } = createTestIssuer();
+  const request = { method: 'GET', url: 'https://api.test/orders?page=2' };
+  assert.equal(claimsOf(proof(key, request, 'token', { nonce: 'n' })).nonce, 'n');
+  assert.throws(() => proof(key, { ...request, nonce: 'n' } as typeof request, 'token'), {
+    name: 'TypeError',
+    message: 'nonce is a claim: pass it after the token',
+  });
 });

@@ -47,7 +47,8 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
     'the file is not a list of certificates, or cannot be read; check IDP_CA_FILE and its permissions',
   'proxy-refused': 'the proxy refused the tunnel; check its rules and the user in IDP_PROXY',
   'proxy-failed': 'no connection to the proxy; check IDP_PROXY',
-  'status-refused': 'the provider did not respond with 200; check IDP_DOMAIN, IDP_ISSUER and IDP_JWKS_URI',
+  'status-refused':
+    'the provider did not respond with 200; check IDP_DOMAIN, IDP_ISSUER, IDP_JWKS_URI, IDP_JWKS_TOKEN_FILE',
   'too-large': 'the provider sent more than 512 KiB; check IDP_JWKS_URI',
   'not-a-json-object': 'the response is not a JSON object in UTF-8; check IDP_DOMAIN and IDP_JWKS_URI',
   'issuer-mismatch': 'the discovery document has another issuer; set IDP_ISSUER to exactly that',

@@ -72,6 +72,8 @@ export type TestAlgorithm = keyof typeof ALGORITHMS;
 /** Options that take the test issuer in place of a provider. */
 export interface TestOptions {
   readonly domain: string;
+  /** The usual one, whatever stands before. */
+  readonly issuer: undefined;
   readonly audience: string;
   readonly algorithms: readonly TestAlgorithm[];
   readonly fetchKeys: () => Promise<{ readonly keys: readonly JsonObject[] }>;
@@ -133,7 +135,7 @@ export function createTestIssuer({
 
   const sources = { fetchKeys, introspect, log: jsonLog({ level: 'error' }) };
   return {
-    options: { domain, audience, algorithms: [algorithm], ...sources },
+    options: { domain, issuer: undefined, audience, algorithms: [algorithm], ...sources },
     token,
     opaqueToken,
     boundToken: (key, claims) => token({ cnf: { jkt: key.thumbprint }, ...claims }),
@@ -202,10 +204,13 @@ function createKeys(algorithm: TestAlgorithm) {
  */
 export function createProof(
   key: ProofKey,
-  { method, url }: ProofRequest,
+  { method, url, ...others }: ProofRequest,
   token: string,
   claims: Members = {},
 ): string {
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw new TypeError(`${unknown} is a claim: pass it after the token`);
+
   const htu = url.replace(/[?#][^]*/, '');
   const ath = hash('sha256', token, 'base64url');
   const usual = { jti: randomUUID(), htm: method, htu, iat: nowSeconds(), ath };

@@ -350,12 +350,16 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['idp', 'status-refused'],
       ['partner', 'timeout'],
     ]);
-    assert.match(lines[0] ?? '', /status-refused \(500\); .*check IDP_DOMAIN, IDP_ISSUER and IDP_JWKS_URI$/);
+    assert.match(
+      lines[0] ?? '',
+      /status-refused \(500\); .*check IDP_DOMAIN, IDP_ISSUER, IDP_JWKS_URI, IDP_JWKS_TOKEN_FILE$/,
+    );
     // Even after a failure seconds before.
     assert.equal(faulty.counts.discovery, 1);
     await partner.fault('all', { status: 403 });
     const [line = ''] = problemsOf(await check(PARTNER));
-    const fix = 'check ISSUER_PARTNER_DOMAIN, ISSUER_PARTNER_ISSUER and ISSUER_PARTNER_JWKS_URI';
+    const fix =
+      'check ISSUER_PARTNER_DOMAIN, ISSUER_PARTNER_ISSUER, ISSUER_PARTNER_JWKS_URI, ISSUER_PARTNER_JWKS_TOKEN_FILE';
     assert.ok(line.includes('issuer partner, status-refused (403); ') && line.endsWith(fix), line);
   });
 

@@ -15,7 +15,6 @@ import {
   HEADERS,
   isFetchable,
   readBody,
-  rethrow,
   withDeadline,
   type Connect,
   type Limits,
@@ -139,13 +138,7 @@ class Connections extends Agent {
   async ask(address: URL, headers: OutgoingHttpHeaders, body: string, signal: AbortSignal) {
     const bytes = new ByteLimit(MAX_BYTES);
     const asking = { address, headers, limits: { signal, bytes } };
-    const { status, content } = await this.#exchange(asking, body)
-      .catch((error: unknown) => {
-        // Node throws some errors without closing the connection.
-        bytes.disconnect();
-        rethrow(error);
-      })
-      .finally(() => bytes.end());
+    const { status, content } = await bytes.during(this.#exchange(asking, body));
 
     // RFC 9110 §15.4: redirects are not followed.
     if (status !== 200) throw new FetchError('status-refused', status);

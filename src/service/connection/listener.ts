@@ -34,9 +34,13 @@ const OPTIONS = {
 const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
-/** The port closes after QUIET_TURNS turns without a new connection, or after QUIET_MILLIS in all. */
+/**
+ * The port closes after QUIET_TURNS turns without a new connection; from QUIET_MILLIS on after one; after
+ * LOUD_MILLIS in any case.
+ */
 const QUIET_TURNS = 5;
 const QUIET_MILLIS = 250;
+const LOUD_MILLIS = 1_000;
 
 function createNodeServer(requestMillis: number) {
   const server = createServer({
@@ -141,20 +145,16 @@ export class Listener {
   #sweep() {
     const nowMillis = this.#clock.monotonic();
     for (const [socket, connection] of this.#connections) {
-      // Node calls connections idle too early.
-      const isOver = this.#isStopping && connection.isIdle;
-      if (isOver || connection.isOverdue(nowMillis)) socket.destroy();
+      if (connection.isOverdue(nowMillis)) socket.destroy();
       else if (connection.isLate(nowMillis)) this.#refuseArriving(socket, LATE);
+      // After the turn: this timer may be late, and a request on its way.
+      else if (this.#isStopping) setImmediate(closeIdle, socket, connection);
     }
     this.#sweepLater();
   }
 
   #sweepLater() {
     this.#cancelSweep = this.#clock.after(SWEEP_MILLIS, () => this.#sweep());
-  }
-
-  #finishUp() {
-    for (const connection of this.#connections.values()) connection.finishUp();
   }
 
   /**
@@ -165,10 +165,8 @@ export class Listener {
     return new Promise<'drained' | 'deadline'>((resolve) => {
       let outcome: 'drained' | 'deadline' = 'drained';
       this.#isStopping = true;
-      this.#finishUp();
       // A sweep now could cut off a request that is on its way.
       this.#cancelSweep();
-      this.#sweepLater();
 
       const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
@@ -183,8 +181,9 @@ export class Listener {
 
       this.#whenQuiet(() => {
         this.server.close(finish);
-        // Again, for connections that came since the first time.
-        this.#finishUp();
+        // Not before: for each connection that closes, a load balancer would open another one.
+        for (const connection of this.#connections.values()) connection.finishUp();
+        this.#sweepLater();
       });
     });
   }
@@ -192,32 +191,34 @@ export class Listener {
   /** Closing at once would reset accepted connections that Node has not seen. */
   #whenQuiet(close: () => void) {
     const { server } = this;
+    const beganAtMillis = this.#clock.monotonic();
     let turnsLeft = QUIET_TURNS;
-    let isLate = false;
 
     const restart = () => {
       turnsLeft = QUIET_TURNS;
     };
 
-    const cancel = this.#clock.after(QUIET_MILLIS, () => {
-      isLate = true;
-    });
-
-    function turn() {
+    const turn = () => {
       turnsLeft -= 1;
-      if (turnsLeft > 0 && !isLate) {
+      const millis = this.#clock.monotonic() - beganAtMillis;
+      const enough = millis < QUIET_MILLIS ? 0 : QUIET_TURNS - 2;
+      if (turnsLeft > enough && millis < LOUD_MILLIS) {
         setImmediate(turn);
         return;
       }
 
-      cancel();
       server.off('connection', restart);
       close();
-    }
+    };
 
     server.on('connection', restart);
     setImmediate(turn);
   }
+}
+
+/** Node calls connections idle too early. */
+function closeIdle(socket: Socket, connection: Connection) {
+  if (connection.isIdle) socket.destroy();
 }
 
 /** Rejects with Node's error, plus `host` and `port`. */

@@ -1,6 +1,7 @@
 // Bounds what a server may send for one fetch, whatever of it is data. Promises: ends the connections when
 // more comes. Does not bound the time.
 import type { Socket } from 'node:net';
+import { codeOf } from '../base/encoding.ts';
 import { FetchError } from './jwks.ts';
 
 /** What may be sent for one fetch: heads, interim responses, framing and bodies, and what the proxy says. */
@@ -57,10 +58,10 @@ export class ByteLimit {
   #exceed() {
     this.#isExceeded = true;
     // Not at once: Node's parser still expects its socket to be there.
-    queueMicrotask(() => this.disconnect());
+    queueMicrotask(() => this.#disconnect());
   }
 
-  disconnect() {
+  #disconnect() {
     this.#connections.forEach((connection) => connection.destroy());
   }
 
@@ -69,11 +70,32 @@ export class ByteLimit {
     if (this.#isExceeded) throw new FetchError('too-large');
   }
 
-  /** Throws like `check`. */
-  end() {
+  /** Counts until the work ends. Rejects like `check`, or with a `FetchError` for each of Node's errors. */
+  async during<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      return await work;
+    } catch (error) {
+      // Node throws some errors without closing the connection.
+      this.#disconnect();
+      throw sorted(error);
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end() {
     clearInterval(this.#timer);
     // A connection may be kept.
     for (const socket of this.#counted) socket.off('data', this.#countData);
     this.check();
   }
+}
+
+/** By what an operator can do. */
+function sorted(error: unknown) {
+  if (FetchError.is(error) || codeOf(error) === undefined) return error;
+
+  const code = String(codeOf(error));
+  const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
+  return new FetchError(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

@@ -6,7 +6,7 @@ import { get } from 'node:https';
 import { connect as connectSocket, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { ByteBuffer } from '../base/byte-buffer.ts';
-import { codeOf, parseJsonObject, type JsonObject } from '../base/encoding.ts';
+import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Part } from '../base/part.ts';
 import { VERSION } from '../base/version.ts';
 import { ByteLimit } from './byte-limit.ts';
@@ -114,13 +114,8 @@ export function createKeyFetch(
     if (secureContext === undefined) usualContext ??= createSecureContext();
 
     const bytes = new ByteLimit();
-    return fetchKeySet({ signal, bytes, token, secureContext: secureContext ?? usualContext })
-      .catch((error: unknown) => {
-        // Node throws some errors without closing the connection.
-        bytes.disconnect();
-        rethrow(error);
-      })
-      .finally(() => bytes.end());
+    const limits = { signal, bytes, token, secureContext: secureContext ?? usualContext };
+    return bytes.during(fetchKeySet(limits));
   };
 }
 
@@ -194,13 +189,4 @@ export async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer>
   const body = new ByteBuffer();
   for await (const chunk of response) body.add(chunk);
   return body.release();
-}
-
-/** Sorts Node's errors by what an operator can do. */
-export function rethrow(error: unknown): never {
-  if (FetchError.is(error) || codeOf(error) === undefined) throw error;
-
-  const code = String(codeOf(error));
-  const isAboutCertificates = /CERT|SIGNATURE|TLS|SSL|CA$|PATH_LENGTH|PURPOSE|HOSTNAME/.test(code);
-  throw new FetchError(isAboutCertificates ? 'certificate-refused' : 'connection-failed', code);
 }

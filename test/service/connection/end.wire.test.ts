@@ -137,18 +137,74 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('accepts connections for another quarter of a second before the port closes, and no longer', async (t) => {
+  test('closes the port after five turns without a new connection, or after two from a quarter of a second on', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
-    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+
+    /** Whether the port is open still, three turns after the last of these connections. */
+    async function outlasts(connections: number) {
+      for (let count = 0; count < connections; count += 1) (await openWire(listener.port)).destroy();
+      for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+      return listener.server.listening;
+    }
+
+    assert.equal(await outlasts(50), true);
     listener.clock.advance(249);
-    for (let count = 0; count < 50; count += 1) (await openWire(listener.port)).destroy();
+    assert.equal(await outlasts(50), true);
+    listener.clock.advance(1);
+    assert.equal(await outlasts(1), false);
+    await listener.gone();
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('announces the end on no connection before the port is closed, so that no balancer opens another one for it', async (t) => {
+    const listener = await openListener(t);
+    const used = await openUsedWire(listener.port);
+    const stopped = listener.stop();
+    used.send(GOOD);
+    let isAnswered = false;
+    const answered = used.until((text) => statusesIn(text).length === 2);
+    void answered.then(() => {
+      isAnswered = true;
+    });
+    // Each of these keeps the port open for a few turns.
+    while (!isAnswered) (await openWire(listener.port)).destroy();
     assert.equal(listener.server.listening, true);
-    // A real timer moves the test clock, so that the deadline passes in a turn that accepts a connection.
-    setTimeout(() => listener.clock.advance(1));
-    const knock = async () => (await openWire(listener.port)).destroy();
-    // The last one may be reset.
-    while (listener.server.listening) await knock().catch(() => {});
+    await listener.closing();
+    used.send(GOOD);
+    const responses = (await used.untilClosed()).split(/(?=HTTP\/1\.1 )/);
+    assert.deepEqual(
+      responses.map((text) => text.includes('\r\nConnection: close\r\n')),
+      [false, false, true],
+    );
+    listener.clock.advance(1_000);
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('closes the port after a second, even if a connection comes in each turn', async (t) => {
+    const listener = await openListener(t);
+    const stopped = listener.stop();
+    const knocking = new Set<Socket>();
+
+    /** For so many turns, or until the port is closed. */
+    async function knock(turns: number) {
+      for (let turn = 0; turn < turns && listener.server.listening; turn += 1) {
+        const socket = connect(listener.port, '127.0.0.1');
+        socket.on('error', () => {}).on('connect', () => socket.destroy());
+        knocking.add(socket);
+        await new Promise(setImmediate);
+      }
+    }
+
+    await knock(20);
+    listener.clock.advance(999);
+    await knock(20);
+    assert.equal(listener.server.listening, true);
+    listener.clock.advance(1);
+    await knock(20);
+    assert.equal(listener.server.listening, false);
+    for (const socket of knocking) socket.destroy();
     await listener.gone();
     listener.clock.advance(1_000);
     assert.equal(await stopped, 'drained');
@@ -182,6 +238,18 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     listener.clock.advance(1);
     assert.deepEqual(statusesIn(await idle.untilClosed()), [200]);
     assert.equal(await unused.untilClosed(), '');
+    assert.equal(await stopped, 'drained');
+  });
+
+  test('serves a request that the system has when that second is over, even if Node has not read it', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const stopped = listener.stop();
+    await listener.closing();
+    // In one turn, as when the process gets no processor for a while.
+    wire.send(LAST);
+    listener.clock.advance(1_000);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200]);
     assert.equal(await stopped, 'drained');
   });
 
