@@ -69,7 +69,7 @@ export class Questions {
   /** Never rejects. */
   answerTo(token: string, digest: string): Promise<Answer | Refused> {
     const shared = this.#open.get(digest);
-    if (shared !== undefined) return this.#waitFor(shared);
+    if (shared !== undefined) return this.#waitFor(() => shared);
 
     const answer = this.#askInTurn(token).finally(() => this.#open.delete(digest));
     this.#open.set(digest, answer);
@@ -86,11 +86,12 @@ export class Questions {
     return active ? { endpoint, problem: ACTIVE } : { endpoint };
   }
 
-  async #waitFor<Value>(awaited: Promise<Value>): Promise<Value | Refused> {
+  /** Begins only what may wait: nobody would give back the turn of a request that is refused. */
+  async #waitFor<Value>(begin: () => Promise<Value>): Promise<Value | Refused> {
     if (this.#waiting >= MAX_WAITING) return this.#shed('too-many-waiting');
 
     this.#waiting += 1;
-    const value = await awaited;
+    const value = await begin();
     this.#waiting -= 1;
     return value;
   }
@@ -102,7 +103,7 @@ export class Questions {
     if (this.#underWay < MAX_UNDER_WAY) {
       this.#underWay += 1;
     } else {
-      const isTurn = await this.#waitFor(this.#nextTurn());
+      const isTurn = await this.#waitFor(() => this.#nextTurn());
       if (isTurn instanceof Refused) return isTurn;
       if (!isTurn) return this.#shed('introspection-unavailable');
     }

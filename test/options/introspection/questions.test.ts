@@ -137,6 +137,22 @@ describe('questions', () => {
     assert.deepEqual(new Set(await Promise.all(more)), new Set(['accepted']));
   });
 
+  test('of requests that are refused because 1,000 wait take no turn from later ones [§22]', async () => {
+    const { stand, held } = await openHeld();
+    present(stand, names(64));
+    present(
+      stand,
+      names(1_000).map(() => 't0'),
+    );
+    await settle();
+    for (const token of names(64, 100)) assert.equal(await stand.verdict(token), 'too-many-waiting');
+
+    for (const token of names(64)) await held.answer(token);
+    present(stand, names(64, 200));
+    await settle();
+    assert.deepEqual(stand.asked.slice(64), names(64, 200));
+  });
+
   test('wait for their turn for five seconds, and are then 503 without having been asked [§22]', async () => {
     const { stand, held } = await openHeld();
     present(stand, names(64));
