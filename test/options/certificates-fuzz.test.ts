@@ -107,7 +107,7 @@ test(`judges ${FIELD_COUNT} fields as an independent reading does [J1]`, () => {
     if (value === '') continue;
     const thumbprint = READINGS[source](value);
     const named = thumbprint ?? 'A'.repeat(43);
-    const outcome = outcomeFrom(confirm, named, FIELDS[source], [value]);
+    const outcome = outcomeFrom(confirm, named, FIELDS[source], [value], { remoteAddress: '192.0.2.1' });
     const expected = thumbprint === undefined ? 'certificate-malformed' : 'accepted';
     assert.equal(outcome, expected, `${source}: ${JSON.stringify(value)}`);
     seen[thumbprint === undefined ? 'malformed' : 'accepted'] += 1;

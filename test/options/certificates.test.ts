@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { clientCertificates } from '../../src/certificates.ts';
-import { createGate, createService, get, open } from '../../src/gatehouse.ts';
+import { authenticated, createGate, createService, get, open } from '../../src/gatehouse.ts';
 import { CERTIFICATE_RULES } from '../../src/options/certificates/certificates.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { Part } from '../../src/verify/base/part.ts';
@@ -517,3 +517,29 @@ test('names the form and the field that count, for the line `listening` (docs/ce
   assert.equal(shownBy('pem', 'X-Certificate'), 'pem X-Certificate');
   assert.equal(Part.contentOf(clientCertificates({ source: 'tls' })).source, 'tls');
 });
+
+for (const source of SOURCES) {
+  test(`refuses two fields of a Fetch Request, which joins them, whichever comes first: ${source} [J1]`, async () => {
+    const issuer = createTestIssuer();
+    const options = { source, proxies: 'any' as const };
+    const gate = createGate({ ...issuer.options, clientCertificates: clientCertificates(options) });
+    const authorization = `Bearer ${issuer.token({ cnf: { 'x5t#S256': client.thumbprint } })}`;
+
+    const reasonFor = async (...values: string[]) => {
+      const headers = new Headers({ authorization });
+      for (const value of values) headers.append(FIELDS[source], value);
+      const { refusal } = await gate.check(new Request('http://a.test/', { headers }), authenticated);
+      return /error_description="([^"]*)"/.exec(String(refusal?.headers))?.[1];
+    };
+
+    const unreadable = 'the client certificate that the proxy passed on cannot be read';
+    const [mine, other] = [client.der, otherClient.der].map((der) => written(source, der)) as [
+      string,
+      string,
+    ];
+    assert.equal(await reasonFor(mine), undefined);
+    assert.equal(await reasonFor(mine, other), unreadable);
+    assert.equal(await reasonFor(other, mine), unreadable);
+    gate.close();
+  });
+}

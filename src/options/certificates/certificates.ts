@@ -189,9 +189,10 @@ const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): 
     if (value === '' && others.length === 0) return refuse('certificate-missing');
 
     // RFC 9440 §4: any other sender may have forged the field.
-    if (!isTrusted(Object(socket).remoteAddress)) return refuse('certificate-untrusted');
+    const { remoteAddress } = Object(socket);
+    if (!isTrusted(remoteAddress)) return refuse('certificate-untrusted');
 
     const isOne = others.length === 0 && value.length <= MAX_LENGTH;
-    const thumbprint = isOne ? read(value) : undefined;
+    const thumbprint = isOne ? read(value, remoteAddress === undefined) : undefined;
     return thumbprint ?? refuse('certificate-malformed');
   };

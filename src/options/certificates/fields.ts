@@ -3,8 +3,11 @@
 // certificates.ts does.
 import { createHash } from 'node:crypto';
 
-/** Returns the thumbprint (RFC 8705 §3.1), or `undefined` for a value that is not of its form. */
-export type ReadValue = (value: string) => string | undefined;
+/**
+ * Returns the thumbprint (RFC 8705 §3.1), or `undefined` for a value that is not of its form. With
+ * `isOfFetch`, it may be several fields, joined with a comma and a space.
+ */
+export type ReadValue = (value: string, isOfFetch: boolean) => string | undefined;
 
 interface Form {
   readonly usualField: string;
@@ -52,8 +55,10 @@ function readPem(value: string) {
 }
 
 /** As Traefik writes a chain: the certificate of the client comes first. */
-function readFirstBase64(value: string) {
-  return thumbprintOfBase64(value.split(',', 1)[0]);
+function readFirstBase64(value: string, isOfFetch: boolean) {
+  const [first, next = ''] = value.split(',', 2);
+  // RFC 9110 §5.3: the first of several fields may be the client's own.
+  return isOfFetch && next.startsWith(' ') ? undefined : thumbprintOfBase64(first);
 }
 
 /** In a quoted value, a backslash takes the next character with it. */
