@@ -266,3 +266,7 @@ test('refuses claims inherited through a member __proto__, and leaves Object.pro
   assert.equal(await verdict(issueRaw(JSON.stringify(HEADER), text)), 'expiry-malformed');
   assert.deepEqual(Reflect.ownKeys(Object.prototype), before);
 });
+
+test('compares no claim with a tenant where there are none, not even one whose name is "undefined" [D1]', async () => {
+  assert.equal(await verdict(issue({ undefined: 'x' })), 'accepted');
+});
