@@ -29,6 +29,13 @@ test('asks for a key of 43 characters, which differs by proof, and to keep it as
   assert.ok(asked.every(([, seconds]) => seconds >= 330));
 });
 
+test('asks to keep a proof until it cannot pass, rounded up, for at least a second, and a minute more [RFC 9449 §11.1]', () => {
+  const asked: number[] = [];
+  const { store } = openStore((_, seconds) => asked.push(seconds) > 0);
+  for (const left of [330, 329.1, 0, -0.5, -10]) store.record(THUMBPRINT, 'a', NOW + left, NOW);
+  assert.deepEqual(asked, [391, 391, 61, 61, 61]);
+});
+
 const fail = () => {
   throw new Error('the store is down');
 };
@@ -104,6 +111,7 @@ for (const [what, isNew, reason] of LOSSES) {
       const verdict = record(jti);
       clock.advance(1_000);
       await verdict;
+      assert.equal(lines.length, 1);
     }
     works = true;
     record('c');
@@ -140,5 +148,5 @@ test('lets 10,000 proofs wait, and refuses the next until one has its verdict', 
   answers[0]!(true);
   assert.equal(await verdicts[0], 'new');
   void record();
-  assert.equal(count, 10_001);
+  assert.deepEqual([record(), count], ['unavailable', 10_001]);
 });
