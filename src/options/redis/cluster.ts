@@ -2,14 +2,15 @@
 // masters move. Promises: a command is sent twice only if the first node did not carry it out; its second
 // reply comes within a second of the first sending, or none does.
 import type { Clock } from '../../verify/base/clock.ts';
-import { REPLY_MILLIS, type Settle } from './connection.ts';
-import { askEach, rangesIn, type SlotRange } from './discovery.ts';
+import { MAX_WAITING, REPLY_MILLIS, type Settle } from './connection.ts';
+import { countSlots, findRanges, slotOf, SLOTS, type SlotRange } from './discovery.ts';
 import { Link, type Client, type Watcher } from './link.ts';
 import type { Reply } from './resp.ts';
 import { addressIn, type Address, type Target } from './target.ts';
 
-const SLOTS = 16_384;
 const LEARN_MILLIS = 1_000;
+/** For the map, at a time. */
+const MAX_ASKED = 20;
 
 /** The node that an error names, and whether it has the slot only for this command. */
 interface Redirection {
@@ -42,7 +43,7 @@ export class Cluster implements Client {
   send = (key: string, words: readonly string[], settle: Settle): boolean => {
     const slot = slotOf(key);
     const range = this.#ranges.find(({ first, last }) => slot >= first && slot <= last);
-    const link = range && this.#links.get(nameOf(range.node));
+    const link = range && this.#linkOf(range.node);
     const dueAt = this.#clock.monotonic() + REPLY_MILLIS;
 
     const isSent = link?.send(words, (reply) => {
@@ -50,14 +51,15 @@ export class Cluster implements Client {
       if (/^-(?:MOVED|CLUSTERDOWN)\b/.test(String(reply))) this.#learnSoon();
       if (redirection === undefined) return settle(reply);
 
-      this.#sendAgain(redirection, words, settle, dueAt);
+      if (this.#waiting.size < MAX_WAITING) this.#sendAgain(redirection, words, settle, dueAt);
+      else settle(undefined);
       return true;
     });
     return isSent === true;
   };
 
   isUp = (): boolean => {
-    const served = this.#ranges.filter(({ node }) => this.#links.get(nameOf(node))?.isReady);
+    const served = this.#ranges.filter(({ node }) => this.#linkOf(node)?.isReady);
     return countSlots(served) === SLOTS;
   };
 
@@ -68,10 +70,13 @@ export class Cluster implements Client {
     for (const attempt of this.#waiting) attempt();
   };
 
+  #linkOf(node: Address): Link | undefined {
+    return this.#links.get(nameOf(node));
+  }
+
   #linkTo(node: Address): Link {
-    const name = nameOf(node);
-    const link = this.#links.get(name) ?? this.#open(node);
-    this.#links.set(name, link);
+    const link = this.#linkOf(node) ?? this.#open(node);
+    this.#links.set(nameOf(node), link);
     return link;
   }
 
@@ -129,24 +134,37 @@ export class Cluster implements Client {
     this.#cancelLearning = this.#clock.after(millis, () => this.#learn());
   }
 
-  /** From the first host that responds. */
   #learn() {
     this.#cancelLearning = undefined;
     this.#isLearning = true;
     this.#learnedAt = this.#clock.monotonic();
-    let left = this.#target.hosts.length;
+    const target = { ...this.#target, hosts: this.#nodesToAsk() };
 
-    askEach(this.#target, this.#clock, ['CLUSTER', 'SLOTS'], rangesIn, (ranges, reason) => {
-      left -= 1;
-      if (this.#isClosed || !this.#isLearning) return;
+    findRanges(target, this.#clock, this.#countUsable, (ranges, reason) => {
+      this.#isLearning = false;
+      if (this.#isClosed) return;
 
       if (ranges !== undefined) this.#adopt(ranges);
-      else if (left === 0) this.#giveUp(reason);
+      else this.#giveUp(reason);
     });
   }
 
+  /** Known nodes, too: all hosts of the address may be gone. */
+  #nodesToAsk(): readonly Address[] {
+    const known = [...this.#links];
+    const ready = known.filter(([, link]) => link.isReady);
+    const names = [...ready, ...known].map(([name]) => name);
+    const all = new Set([...this.#target.hosts.map(nameOf), ...names]);
+    return [...all].slice(0, MAX_ASKED).map((name) => addressIn(name));
+  }
+
+  /** The slots of a map, except those of nodes that are known to be lost. */
+  #countUsable = (ranges: readonly SlotRange[]) => {
+    const usable = ranges.filter(({ node }) => this.#linkOf(node)?.isReady !== false);
+    return countSlots(usable);
+  };
+
   #adopt(ranges: readonly SlotRange[]) {
-    this.#isLearning = false;
     this.#ranges = ranges;
     const names = new Set(ranges.map(({ node }) => nameOf(node)));
     for (const { node } of ranges) this.#linkTo(node);
@@ -165,22 +183,9 @@ export class Cluster implements Client {
   }
 
   #giveUp(reason: string) {
-    this.#isLearning = false;
     this.#learnSoon();
     if (this.#ranges.length === 0) this.#watcher.onLost(reason);
   }
-}
-
-/** A slot that stands twice in a map counts once: it must not stand for one that is missing. */
-function countSlots(ranges: readonly SlotRange[]) {
-  let count = 0;
-  let next = 0;
-  const inOrder = [...ranges].sort((one, other) => one.first - other.first);
-  for (const { first, last } of inOrder) {
-    count += Math.max(0, last + 1 - Math.max(first, next));
-    next = Math.max(next, last + 1);
-  }
-  return count;
 }
 
 const nameOf = ({ host, port }: Address) => `${host}:${port}`;
@@ -192,17 +197,4 @@ function redirectionIn(reply: Reply | undefined, asked: Address | undefined): Re
   const { host, port } = addressIn(text);
   // Without a name, it is another port of the node that was asked.
   return { address: { host: host || asked?.host || '', port }, isAsk: word === 'ASK' };
-}
-
-/** CRC-16 (XMODEM) of what stands in the first braces, or of the whole key. */
-export function slotOf(key: string): number {
-  const tag = /^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key;
-  let crc = 0;
-  for (const byte of Buffer.from(tag)) {
-    crc ^= byte << 8;
-    for (let bit = 0; bit < 8; bit += 1) {
-      crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
-    }
-  }
-  return (crc & 0xffff) % SLOTS;
 }

@@ -8,7 +8,7 @@ import type { Address } from './target.ts';
 
 export const REPLY_MILLIS = 1_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
-const MAX_WAITING = 10_000;
+export const MAX_WAITING = 10_000;
 
 const CLOSED = 'closed';
 

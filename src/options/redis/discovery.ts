@@ -1,5 +1,5 @@
-// Where the server of a store is now, asked of the hosts that its address names: the map of a cluster, or the
-// master that sentinels agree on. Trusts the hosts. Each is asked on a connection of its own.
+// Where the server of a store is now, asked of several hosts: the map of a cluster, or the master that
+// sentinels agree on. Trusts the hosts. Each is asked on a connection of its own.
 import type { Clock } from '../../verify/base/clock.ts';
 import { Connection, REPLY_MILLIS } from './connection.ts';
 import type { Demand, Locate } from './link.ts';
@@ -47,6 +47,21 @@ function listIn(reply: Reply | undefined): readonly Reply[] {
   return Array.isArray(reply) ? reply : [];
 }
 
+export const SLOTS = 16_384;
+
+/** CRC-16 (XMODEM) of what stands in the first braces, or of the whole key. */
+export function slotOf(key: string): number {
+  const tag = /^[^{]*\{([^}]+)\}/.exec(key)?.[1] ?? key;
+  let crc = 0;
+  for (const byte of Buffer.from(tag)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit += 1) {
+      crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+    }
+  }
+  return (crc & 0xffff) % SLOTS;
+}
+
 /** Slots of a cluster, and the node that has them. */
 export interface SlotRange {
   readonly first: number;
@@ -72,6 +87,45 @@ function rangeIn(range: Reply, asked: Address): SlotRange | undefined {
   // A node that does not know its own name leaves it out.
   const node = { host: textIn(host) || asked.host, port: at };
   return { first: from, last: to, node };
+}
+
+/** A slot that stands twice in a map counts once: it must not stand for one that is missing. */
+export function countSlots(ranges: readonly SlotRange[]) {
+  let count = 0;
+  let next = 0;
+  const inOrder = [...ranges].sort((one, other) => one.first - other.first);
+  for (const { first, last } of inOrder) {
+    count += Math.max(0, last + 1 - Math.max(first, next));
+    next = Math.max(next, last + 1);
+  }
+  return count;
+}
+
+/**
+ * Asks the nodes for the map of a cluster. Finds the first in which every slot is usable. Otherwise waits for
+ * the others, and finds the one with the most: a node that is cut off still names masters that are lost.
+ */
+export function findRanges(
+  target: Target,
+  clock: Clock,
+  countUsable: (ranges: readonly SlotRange[]) => number,
+  found: (ranges: readonly SlotRange[] | undefined, reason: string) => void,
+) {
+  let best: readonly SlotRange[] | undefined;
+  let most = -1;
+  let left = target.hosts.length;
+
+  askEach(target, clock, ['CLUSTER', 'SLOTS'], rangesIn, (ranges, reason) => {
+    left -= 1;
+    if (most === SLOTS) return;
+
+    const usable = ranges === undefined ? -1 : countUsable(ranges);
+    if (usable > most) {
+      best = ranges;
+      most = usable;
+    }
+    if (most === SLOTS || left === 0) found(best, reason);
+  });
 }
 
 /** Of `SENTINEL GET-MASTER-ADDR-BY-NAME`. */

@@ -72,7 +72,9 @@ export class RevocationStore {
     const awake = setInterval(() => {}, 1_000);
     const reply = await this.#sendSoon(key, words);
     clearInterval(awake);
-    if (!isConfirmation(reply)) throw new Error('revocation store unavailable');
+    if (isConfirmation(reply)) return;
+
+    throw new Error('revocation store unavailable', isError(reply) ? { cause: reasonIn(reply) } : {});
   }
 
   close() {

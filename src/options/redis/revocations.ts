@@ -54,7 +54,7 @@ const NO_STORE = 'is missing; set the URL of the store, such as rediss://store.e
 export interface RevocationsWithWriters extends RevocationsPart {
   /**
    * Resolves when the store has confirmed it. Rejects with a `TypeError` for anything that is wrong, and with
-   * an `Error` if the store is unavailable.
+   * an `Error` if the store is unavailable. If the store refuses it, `cause` is its word, such as `NOPERM`.
    */
   readonly revoke: (what: Revocation) => Promise<void>;
   /** Takes back what was revoked in the same words. */

@@ -2,7 +2,7 @@
    happens when a node moves, splits off or goes away. */
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { slotOf } from '../../../src/options/redis/cluster.ts';
+import { slotOf } from '../../../src/options/redis/discovery.ts';
 import { openClient, startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
 import { issue, NOW } from '../../verify/token/issuer.ts';
 import { openStand, storeWith, type Stand } from './revocations-fixture.ts';
@@ -47,6 +47,10 @@ const addressOf = (...stores: readonly FakeStore[]) =>
 /** Only these commands. */
 const asked = ({ commands }: FakeStore, word = 'MGET') =>
   commands.filter(([command, key = '']) => command === word && !key.endsWith('{}'));
+
+async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
+}
 
 /** Moves the clock in steps of 100 ms until it holds. */
 async function untilSo(
@@ -239,6 +243,98 @@ describe('a cluster', () => {
     assert.equal(await stand.verdict(TOKEN), 'accepted');
   });
 
+  test('is learnt again, although a host that hung when it was learnt before gives up meanwhile [§30]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const silent = await startFakeStore(t, () => undefined);
+    const client = openClient(t, addressOf(first, silent));
+    await client.logged('replay store ready');
+    nodes.map = slots([0, 16_383, second.port]);
+    await untilSo(client, () => second.sockets.length > 0);
+  });
+
+  test('is learnt from a known node while no host of the address lives [§30]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    const client = openClient(t, addressOf(first));
+    await client.logged('replay store ready');
+    await first.close();
+    await client.logged('replay store lost');
+    nodes.map = slots([0, 16_383, second.port]);
+    await untilSo(client, () => client.logs.at(-1)?.message === 'replay store ready');
+    assert.equal(await client.record('jti 1'), 'new');
+  });
+
+  test('is not learnt from a node that names a lost one while another names its heir, even if that one is late [§30]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    const old = nodes.map;
+    const stale = await startFakeStore(t, ([command]) => (command === 'CLUSTER' ? old : '+OK\r\n'));
+    const client = openClient(t, addressOf(stale, second));
+    await client.logged('replay store ready');
+
+    const good = second.say;
+    second.say = (words, socket) => {
+      if (words[0] !== 'CLUSTER') return good(words, socket);
+
+      void turns(20).then(() => socket.write(slots([0, 16_383, second.port])));
+      return undefined;
+    };
+    await first.close();
+    await client.logged('replay store lost');
+    await untilSo(client, () => client.logs.at(-1)?.message === 'replay store ready');
+  });
+
+  test('is asked for its map by twenty connections at a time, to nodes that live before others [§30]', async (t) => {
+    const nodes = await Promise.all(
+      Array.from({ length: 25 }, () => startFakeStore(t, (words, socket) => say(words, socket))),
+    );
+    const ranges = nodes.map(({ port }, index) => [index * 655, index * 655 + 654, port] as const);
+    const map = slots(...ranges);
+    const good = storeWith(new Map());
+
+    const say: Say = (words, socket) => (words[0] === 'CLUSTER' ? map : good(words, socket));
+
+    const client = openClient(t, addressOf(nodes[0]!));
+    await client.logged('replay store lost');
+    const count = () => nodes.flatMap((node) => asked(node, 'CLUSTER')).length;
+    assert.equal(count(), 1);
+    await untilSo(client, () => count() > 1, 1_000);
+    await turns(50);
+    assert.equal(count(), 1 + 20);
+
+    const living = nodes.splice(10);
+    for (const node of nodes) await node.close();
+    await untilSo(client, () => living.every((node) => asked(node, 'CLUSTER').length > 0), 2_000);
+  });
+
+  test('lets 10,000 commands wait for a node that -MOVED names, and no more [§15]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const silent = await startFakeStore(t, () => undefined);
+    const client = openClient(t, addressOf(first));
+    await client.logged('replay store ready');
+    first.say = ([command]) => (command === 'SET' ? `-MOVED 1 127.0.0.1:${silent.port}\r\n` : undefined);
+
+    const verdicts: unknown[] = [];
+
+    const send = (count: number) => {
+      for (let index = 0; index < count; index += 1) {
+        void Promise.resolve(client.record(`${index}`)).then((verdict) => verdicts.push(verdict));
+      }
+    };
+
+    send(6_000);
+    const before = first.commands.length;
+    await first.received(before + 6_000);
+    send(4_003);
+    await first.received(before + 10_003);
+    await turns(500);
+    assert.deepEqual(verdicts, ['unavailable', 'unavailable', 'unavailable']);
+  });
+
   for (const [what, reply, reason] of [
     ['is none', '-ERR This instance has cluster support disabled\r\n', 'ERR'],
     ['refuses the right', '-NOPERM x\r\n', 'NOPERM'],
@@ -332,7 +428,7 @@ describe('sentinels', () => {
     const others = [await startFakeStore(t, () => undefined), await startFakeStore(t, () => undefined)];
     const stand = await openStand(t, { address: addressOfSentinels(cutOff, ...others) });
     for (const each of [cutOff, ...others]) await each.received(2);
-    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    await turns(50);
     assert.deepEqual([stand.logs, old.sockets], [[], []]);
 
     const reply = `*2\r\n${bulk('127.0.0.1')}${bulk(String(next.port))}`;

@@ -53,6 +53,7 @@ test(
     assert.equal(await verdict(TOKEN), 'accepted');
     await assert.rejects(revocations.revoke({ tokenId: 'token 1' }), {
       message: 'revocation store unavailable',
+      cause: 'NOPERM',
     });
     assert.equal(await verdict(TOKEN), 'accepted');
 

@@ -324,11 +324,25 @@ describe('writers', () => {
 
   const UNAVAILABLE = { name: 'Error', message: 'revocation store unavailable' };
 
-  for (const reply of ['-NOPERM x', '-OOM x', '-READONLY x', '+QUEUED', '$-1', ':2']) {
-    test(`reject when the store replies ${reply}`, async (t) => {
-      const { store, revocations } = await startStand(t);
-      store.say = except('SET', `${reply}\r\n`);
-      await assert.rejects(revocations.revoke({ tokenId: 't' }), UNAVAILABLE);
+  for (const [reply, cause] of [
+    ['-NOPERM x', 'NOPERM'],
+    ['-OOM x', 'OOM'],
+    ['-READONLY x', 'READONLY'],
+    ['+QUEUED', undefined],
+    ['$-1', undefined],
+    [':2', undefined],
+  ] as const) {
+    test(`reject when the store replies ${reply}, with the cause ${cause} [§24]`, async (t) => {
+      for (const [command, name] of [
+        ['SET', 'revoke'],
+        ['DEL', 'restore'],
+      ] as const) {
+        const { store, revocations } = await startStand(t);
+        store.say = except(command, `${reply}\r\n`);
+        const error: unknown = await revocations[name]({ tokenId: 't' }).catch((thrown: unknown) => thrown);
+        assert.ok(error instanceof Error);
+        assert.deepEqual([error.message, error.cause], [UNAVAILABLE.message, cause]);
+      }
     });
   }
 
