@@ -3,12 +3,13 @@
 // reply comes within a second of the first sending, or none does.
 import type { Clock } from '../../verify/base/clock.ts';
 import { MAX_WAITING, REPLY_MILLIS, type Settle } from './connection.ts';
-import { countSlots, findRanges, slotOf, SLOTS, type SlotRange } from './discovery.ts';
+import { askEach, countSlots, rangesIn, slotOf, SLOTS, type SlotRange } from './discovery.ts';
 import { Link, type Client, type Watcher } from './link.ts';
 import type { Reply } from './resp.ts';
 import { addressIn, type Address, type Target } from './target.ts';
 
 const LEARN_MILLIS = 1_000;
+const ASK_MAP = ['CLUSTER', 'SLOTS'];
 /** For the map, at a time. */
 const MAX_ASKED = 20;
 
@@ -43,7 +44,7 @@ export class Cluster implements Client {
   send = (key: string, words: readonly string[], settle: Settle): boolean => {
     const slot = slotOf(key);
     const range = this.#ranges.find(({ first, last }) => slot >= first && slot <= last);
-    const link = range && this.#linkOf(range.node);
+    const link = range && this.#links.get(nameOf(range.node));
     const dueAt = this.#clock.monotonic() + REPLY_MILLIS;
 
     const isSent = link?.send(words, (reply) => {
@@ -58,10 +59,7 @@ export class Cluster implements Client {
     return isSent === true;
   };
 
-  isUp = (): boolean => {
-    const served = this.#ranges.filter(({ node }) => this.#linkOf(node)?.isReady);
-    return countSlots(served) === SLOTS;
-  };
+  isUp = (): boolean => countSlots(this.#ranges) === SLOTS && !this.#ranges.some(this.#isLost);
 
   close = (): void => {
     this.#isClosed = true;
@@ -70,13 +68,10 @@ export class Cluster implements Client {
     for (const attempt of this.#waiting) attempt();
   };
 
-  #linkOf(node: Address): Link | undefined {
-    return this.#links.get(nameOf(node));
-  }
-
   #linkTo(node: Address): Link {
-    const link = this.#linkOf(node) ?? this.#open(node);
-    this.#links.set(nameOf(node), link);
+    const name = nameOf(node);
+    const link = this.#links.get(name) ?? this.#open(node);
+    this.#links.set(name, link);
     return link;
   }
 
@@ -134,37 +129,43 @@ export class Cluster implements Client {
     this.#cancelLearning = this.#clock.after(millis, () => this.#learn());
   }
 
+  /**
+   * From the first node whose map names no node that is lost, or else from the one whose map names fewest: a
+   * node that is cut off still names masters that others have replaced.
+   */
   #learn() {
     this.#cancelLearning = undefined;
     this.#isLearning = true;
     this.#learnedAt = this.#clock.monotonic();
-    const target = { ...this.#target, hosts: this.#nodesToAsk() };
+    // Known nodes, too: all hosts of the address may be gone.
+    const seeds = this.#target.hosts.map(nameOf);
+    const names = new Set([...seeds, ...this.#links.keys()]);
+    const hosts = Array.from(names, (name) => addressIn(name)).slice(0, MAX_ASKED);
+    let left = hosts.length;
+    let best: readonly SlotRange[] | undefined;
+    let fewest = Infinity;
 
-    findRanges(target, this.#clock, this.#countUsable, (ranges, reason) => {
+    askEach({ ...this.#target, hosts }, this.#clock, ASK_MAP, rangesIn, (ranges, reason) => {
+      left -= 1;
+      if (this.#isClosed || fewest === 0) return;
+
+      const lost = ranges?.filter(this.#isLost).length ?? Infinity;
+      if (lost < fewest) {
+        best = ranges;
+        fewest = lost;
+      }
+      if (fewest > 0 && left > 0) return;
+
       this.#isLearning = false;
-      if (this.#isClosed) return;
-
-      if (ranges !== undefined) this.#adopt(ranges);
-      else this.#giveUp(reason);
+      // As a node says of a slot that no node has.
+      this.#adopt(best ?? this.#ranges, best ? 'CLUSTERDOWN' : reason);
     });
   }
 
-  /** Known nodes, too: all hosts of the address may be gone. */
-  #nodesToAsk(): readonly Address[] {
-    const known = [...this.#links];
-    const ready = known.filter(([, link]) => link.isReady);
-    const names = [...ready, ...known].map(([name]) => name);
-    const all = new Set([...this.#target.hosts.map(nameOf), ...names]);
-    return [...all].slice(0, MAX_ASKED).map((name) => addressIn(name));
-  }
+  #isLost = ({ node }: SlotRange) => this.#links.get(nameOf(node))?.isReady === false;
 
-  /** The slots of a map, except those of nodes that are known to be lost. */
-  #countUsable = (ranges: readonly SlotRange[]) => {
-    const usable = ranges.filter(({ node }) => this.#linkOf(node)?.isReady !== false);
-    return countSlots(usable);
-  };
-
-  #adopt(ranges: readonly SlotRange[]) {
+  /** `reason` is why slots are missing, if any are. */
+  #adopt(ranges: readonly SlotRange[], reason: string) {
     this.#ranges = ranges;
     const names = new Set(ranges.map(({ node }) => nameOf(node)));
     for (const { node } of ranges) this.#linkTo(node);
@@ -177,14 +178,8 @@ export class Cluster implements Client {
       this.#clock.after(REPLY_MILLIS, () => link.close());
     }
     this.#watcher.onReady();
-    // As a node says of such a slot.
-    if (countSlots(ranges) < SLOTS) this.#watcher.onLost('CLUSTERDOWN');
+    if (countSlots(ranges) < SLOTS) this.#watcher.onLost(reason);
     if (!this.isUp()) this.#learnSoon();
-  }
-
-  #giveUp(reason: string) {
-    this.#learnSoon();
-    if (this.#ranges.length === 0) this.#watcher.onLost(reason);
   }
 }
 

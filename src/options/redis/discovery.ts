@@ -101,33 +101,6 @@ export function countSlots(ranges: readonly SlotRange[]) {
   return count;
 }
 
-/**
- * Asks the nodes for the map of a cluster. Finds the first in which every slot is usable. Otherwise waits for
- * the others, and finds the one with the most: a node that is cut off still names masters that are lost.
- */
-export function findRanges(
-  target: Target,
-  clock: Clock,
-  countUsable: (ranges: readonly SlotRange[]) => number,
-  found: (ranges: readonly SlotRange[] | undefined, reason: string) => void,
-) {
-  let best: readonly SlotRange[] | undefined;
-  let most = -1;
-  let left = target.hosts.length;
-
-  askEach(target, clock, ['CLUSTER', 'SLOTS'], rangesIn, (ranges, reason) => {
-    left -= 1;
-    if (most === SLOTS) return;
-
-    const usable = ranges === undefined ? -1 : countUsable(ranges);
-    if (usable > most) {
-      best = ranges;
-      most = usable;
-    }
-    if (most === SLOTS || left === 0) found(best, reason);
-  });
-}
-
 /** Of `SENTINEL GET-MASTER-ADDR-BY-NAME`. */
 function masterIn(reply: Reply): string | undefined {
   const [host, port] = listIn(reply).map(textIn);
