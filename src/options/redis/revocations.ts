@@ -141,7 +141,7 @@ function createCheck(store: RevocationStore, clock: Clock, count: Count | undefi
 
   function entriesOf(token: VerifiedToken) {
     const { claims, issuer } = verifiedOf(token);
-    const entries = known.get(token) ?? entriesFor(claims, String(claims.iss ?? issuer.issuer));
+    const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
     known.set(token, entries);
     return entries;
   }

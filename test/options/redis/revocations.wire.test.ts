@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeRevocations } from '../../../src/options/redis/revocations.ts';
 import { createGate } from '../../../src/gate.ts';
+import { createRevocations } from '../../../src/revocations.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { TestClock } from '../../support/clock.ts';
 import { deliver, startFakeStore, type Say } from '../fake-store.ts';
@@ -414,6 +415,13 @@ describe('writers', () => {
       const rejection = { name: 'TypeError', message: /^revoke: issuer: must be the issuer/ };
       await assert.rejects(revocations.revoke({ subject: 'u', issuer }), rejection);
     }
+  });
+
+  test('need the URL of a store', () => {
+    assert.throws(() => createRevocations({ domain: 'idp.test' } as never), {
+      name: 'TypeError',
+      message: 'revocations: store: is missing; set the URL of the store, such as rediss://store.example.com',
+    });
   });
 
   test('must have every issuer of a gate that takes them', (t) => {
