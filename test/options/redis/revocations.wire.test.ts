@@ -128,6 +128,7 @@ describe('an entry', () => {
     ['a token from a minute ahead', NOW + 60, seconds(NOW - 10), 'accepted'],
     ['a token from more than a minute ahead', NOW + 60.5, seconds(NOW - 10), 'revoked'],
     ['a token under an entry that is no number', NOW - 10, 'x', 'revoked'],
+    ['a token under an entry that only ends in a number', NOW - 10, 'x$5', 'revoked'],
     ['a token under an empty entry', NOW - 10, '', 'revoked'],
     ['a token under a negative entry', NOW - 10, '-1', 'revoked'],
     ['a token under an entry with a fraction', NOW - 10, '1.5', 'revoked'],
