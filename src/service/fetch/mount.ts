@@ -12,7 +12,7 @@ import { readHost } from '../../verify/request/facts.ts';
 import { requestUri } from '../../verify/request/uri.ts';
 import { pairsOf, type Field } from '../../gate/replies/reply.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
-import { CLIENT_GONE, type BodySource } from '../routes/body.ts';
+import { beginBody, type BodySource } from '../routes/body.ts';
 import { HandlerRequest } from '../routes/handler-request.ts';
 import { parsePrefix } from '../routes/pattern.ts';
 import { mountedRoute, requireAccess, type MountOptions, type Route } from '../routes/route.ts';
@@ -21,6 +21,7 @@ import { isResponse } from './response.ts';
 const MAX_LIMIT_BYTES = 1024 ** 3;
 
 const NO_RESPONSE = 'the handler of a mount must return a Response';
+const TOO_LATE = 'the body of a Request must be read before its Response is sent';
 
 /** What the handler of a mount receives beside the `Request`. */
 export interface MountContext<Admitted> extends Pick<
@@ -134,10 +135,11 @@ function streamOf(source: BodySource, limitBytes: number) {
       else controller.error(error);
     }
 
-    const stop = () => {
-      // A client that closes its side mid-body has left.
-      const refused = request.socket.readable ? source.bodyRefusal : undefined;
-      end(refused ?? CLIENT_GONE);
+    /** Once what has arrived is parsed. */
+    const endUnlessWhole = () => {
+      setImmediate(() => {
+        if (!request.complete) end(new UsageError(TOO_LATE));
+      });
     };
 
     function take(chunk: Buffer) {
@@ -148,17 +150,14 @@ function streamOf(source: BodySource, limitBytes: number) {
       else if (!isOver) controller.enqueue(new Uint8Array(chunk));
     }
 
-    if (request.destroyed || source.bodyRefusal !== undefined) return stop();
+    if (response.writableEnded) return end(new UsageError(TOO_LATE));
 
-    const { expect } = request.headers;
-    // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
-    const isAwaited = expect !== undefined && request.httpVersion !== '1.0' && !response.headersSent;
-    if (isAwaited) response.writeContinue();
-    request
-      .on('data', take)
-      .on('end', () => end())
-      .on('close', stop);
-    source.onBodyRefused(stop);
+    // An unread body is dropped after the head.
+    if (response.headersSent) endUnlessWhole();
+    // Node closes no request after its response.
+    response.on('close', endUnlessWhole);
+    beginBody(source, end);
+    if (!isOver) request.on('data', take).on('end', end);
   }
 
   let isBegun = false;

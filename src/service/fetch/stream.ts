@@ -39,6 +39,8 @@ export function sendResponse(exchange: Exchange, reply: ResponseReply, sending: 
   const hasBody = request.method !== 'HEAD' && !WITHOUT_BODY.includes(status);
   if (hasBody && !exchange.isGone) return sendBody(exchange, reply, sending);
 
+  // What feeds a body may listen to the signal alone, and then close it.
+  if (body) exchange.controller.abort();
   discard(body);
   if (exchange.isGone) return undefined;
 

@@ -113,7 +113,12 @@ export class Pipeline {
       const reply = (result: unknown) => {
         const turnedAway = HandlerRequest.turnedAwayBy(request, result);
         const known = turnedAway === undefined ? record : extendRecord(record, turnedAway);
-        return extendRecord(known, { reply: replyToResult(result, route.method, replies.hasCors) });
+        try {
+          return extendRecord(known, { reply: replyToResult(result, route.method, replies.hasCors) });
+        } catch (thrown) {
+          discardUnsent(result);
+          throw thrown;
+        }
       };
 
       return andThen(this.#withinTime(exchange, route.handler(request)), reply);
@@ -149,7 +154,7 @@ export class Pipeline {
       const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
         exchange.controller.abort();
         reject(unavailable('handler-timeout'));
-        promise.then(discardLate).catch(() => {});
+        promise.then(discardUnsent).catch(() => {});
       });
       promise.finally(cancel).then(resolve, reject);
     });
@@ -178,8 +183,8 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
 const orElse = (record: RequestRecord, refused: Refused) =>
   record.reason === undefined ? turnAway(record, refused) : record;
 
-/** A stream that comes too late. Throws if the result does not let itself be read. */
-function discardLate(result: unknown) {
+/** A stream that comes too late, or is refused. Throws if the result does not let itself be read. */
+function discardUnsent(result: unknown) {
   if (isJsonObject(result) && isResponse(result)) discard(result.body);
 }
 

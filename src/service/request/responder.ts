@@ -34,12 +34,20 @@ export class Responder {
 
   /** Never throws. */
   respond(exchange: Exchange) {
+    const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
-    const isOver = exchange.isGone || exchange.connection.isEnding;
+    const isOver = exchange.isGone || connection.isEnding;
     const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), bug);
 
     const send = (known: RequestRecord) => {
       const { reply } = known;
+      // RFC 9112 §6.1, §6.3: to HTTP/1.0, a body without a length is not coded, and ends with the connection.
+      if (reply?.content === '' && request.httpVersion === '1.0') {
+        response.useChunkedEncodingByDefault = false;
+        response.shouldKeepAlive = false;
+        // What reads the request's own body reads on.
+        connection.endReading('read');
+      }
       return isResponseReply(reply) ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
     };
 

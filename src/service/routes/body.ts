@@ -42,20 +42,36 @@ export function readBody(
   limitBytes: number,
   checkMore: (contentType: string) => void = () => {},
 ): Promise<Buffer> {
-  const { request, response } = source;
-  const { headers, httpVersion } = request;
+  const { headers } = source.request;
   const length = Number(headers['content-length'] ?? 0);
   // RFC 9112 §6.3: either field announces a body.
   if (length === 0 && headers['transfer-encoding'] === undefined) throw refuse('body-missing');
 
-  checkMore(checkType(request, types));
+  checkMore(checkType(source.request, types));
   // RFC 9110 §15.5.14
   if (length > limitBytes) throw refuse('body-too-large');
 
-  // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
-  if (headers.expect !== undefined && httpVersion !== '1.0') response.writeContinue();
-
   return readBytes(source, limitBytes);
+}
+
+/** Lets the client send the body. Calls `fail` when reading must stop, or must not begin. */
+export function beginBody(source: BodySource, fail: (reason: unknown) => void) {
+  const { request, response } = source;
+
+  const stop = () => {
+    // A client that closes its side mid-body has left.
+    const refused = request.socket.readable ? source.bodyRefusal : undefined;
+    fail(refused ?? CLIENT_GONE);
+  };
+
+  if (request.destroyed || source.bodyRefusal !== undefined) return stop();
+
+  // RFC 9110 §10.1.1: the client may send now. HTTP/1.0 has no 100.
+  const isAwaited =
+    request.headers.expect !== undefined && request.httpVersion !== '1.0' && !response.headersSent;
+  if (isAwaited) response.writeContinue();
+  request.on('close', stop);
+  source.onBodyRefused(stop);
 }
 
 /** RFC 9110 §5.6.4. Without a closing quote it ends with the field. */
@@ -89,22 +105,12 @@ function checkCharset(contentType: string) {
 }
 
 function readBytes(source: BodySource, limitBytes: number) {
-  const { request } = source;
   const body = new ByteBuffer();
 
   return new Promise<Buffer>((resolve, reject) => {
-    const stop = () => {
-      // A client that closes its side mid-body has left.
-      const refused = request.socket.readable ? source.bodyRefusal : undefined;
-      reject(refused ?? CLIENT_GONE);
-    };
-
-    if (request.destroyed || source.bodyRefusal !== undefined) stop();
-
-    request.on('close', stop);
-    source.onBodyRefused(stop);
+    beginBody(source, reject);
     // `release`, because the reader holds `body` until the response.
-    request.readBy((chunk) => {
+    source.request.readBy((chunk) => {
       if (chunk === null) resolve(body.release());
       else if (body.add(chunk) > limitBytes) {
         body.release();

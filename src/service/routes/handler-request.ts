@@ -122,7 +122,10 @@ export class HandlerRequest<Admitted = unknown> {
     return authorize as Authorize;
   }
 
-  /** Aborts when the client leaves, when the handler takes too long, and at the end of a drain. */
+  /**
+   * Aborts when the client leaves, when the handler takes too long, when an event stream ends or a body is
+   * not sent, and at the end of a drain.
+   */
   get signal(): AbortSignal {
     return this.#exchange.controller.signal;
   }

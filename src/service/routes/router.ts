@@ -118,7 +118,8 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
   return [
     ...strange,
     ...problemsOfAll([...routes], ownPaths, isPolicy),
-    ...rules.flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
+    // Copied: `flatMap` would skip holes.
+    ...[...rules].flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
   ];
 }
 

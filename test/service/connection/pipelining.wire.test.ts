@@ -4,7 +4,7 @@ import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
 import { open } from '../../../src/gate/rules/access.ts';
-import { get as getRoute, post as postRoute } from '../../../src/service/routes/route.ts';
+import { del, get as getRoute, post as postRoute } from '../../../src/service/routes/route.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import {
   CONNECT,
@@ -32,6 +32,13 @@ async function exchangeAndClose(port: number, bytes: string): Promise<string> {
 
 const BEHIND = `POST /behind HTTP/1.1\r\n${HOST}\r\n`;
 
+/** A body of one chunk, which comes some turns after it is asked for. */
+async function* afterTurns(before: () => void) {
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  before();
+  yield Buffer.from('chunk');
+}
+
 /** Routes that count the runs of `BEHIND`, and answer `/held` when told to. */
 async function openCounting(t: TestContext) {
   const counted = { runs: 0, response: () => {} };
@@ -42,6 +49,22 @@ async function openCounting(t: TestContext) {
     routes: [
       getRoute('/held', open, () => held),
       postRoute('/first', open, () => ({})),
+      getRoute('/json', open, () => ({})),
+      del('/none', open, () => {}),
+      del('/null', open, () => new Response(null, { status: 204 })),
+      getRoute('/text', open, () => new Response('text')),
+      getRoute('/events', open, () => new Response('', { headers: { 'Content-Type': 'text/event-stream' } })),
+      getRoute('/stream', open, () => new Response(afterTurns(() => {}))),
+      getRoute(
+        '/fails',
+        open,
+        () =>
+          new Response(
+            afterTurns(() => {
+              throw new Error('inside');
+            }),
+          ),
+      ),
       postRoute('/later', open, async () => ({})),
       postRoute('/behind', open, () => {
         counted.runs += 1;
@@ -52,6 +75,12 @@ async function openCounting(t: TestContext) {
   t.after(app.stop);
   return Object.assign(counted, { app });
 }
+
+/** To HTTP/1.0, with the keep-alive of its day, and `BEHIND` in the same piece. */
+const oldRequests = (method: string, path: string) =>
+  [`${method} ${path}`, 'POST /behind']
+    .map((line) => `${line} HTTP/1.0\r\nConnection: keep-alive\r\n\r\n`)
+    .join('');
 
 const first = (fields: string, version = '1.1', path = '/first') =>
   `POST ${path} HTTP/${version}\r\n${HOST}${fields}\r\n`;
@@ -99,6 +128,43 @@ describe('a request behind a response that ends the connection', { timeout: 120_
       counted.response();
       assert.deepEqual(statusesIn(await wire.untilClosed()), [200, status]);
       assert.equal(counted.runs, 0);
+    });
+  }
+});
+
+describe('a request of HTTP/1.0 behind another', { timeout: 120_000 }, () => {
+  for (const [what, method, path, status] of [
+    ['204', 'DELETE', '/none', 204],
+    ['a Response without a body', 'DELETE', '/null', 204],
+    ['a Response whose body ends at once', 'GET', '/text', 200],
+    ['a Response for HEAD', 'HEAD', '/text', 200],
+    ['an event stream', 'GET', '/events', 200],
+    ['a stream that has no chunk yet', 'GET', '/stream', 200],
+    ['a stream that fails before its first chunk', 'GET', '/fails', 500],
+  ] as const) {
+    test(`is not run if the response before it has no length, and so ends the connection: ${what} [RFC 9112 §6.3, §9.6, §10]`, async (t) => {
+      const counted = await openCounting(t);
+      const text = await exchange(counted.app.port, oldRequests(method, path));
+      assert.deepEqual(text.match(/^HTTP\/1\.1 \d+|^Connection: .+$/gm), [
+        `HTTP/1.1 ${status}`,
+        'Connection: close',
+      ]);
+      assert.equal(counted.runs, 0);
+    });
+  }
+
+  for (const [method, path] of [
+    ['POST', '/first'],
+    ['POST', '/later'],
+    ['HEAD', '/json'],
+  ] as const) {
+    test(`is run, and gets its response, if the response before it has a length: ${method} ${path} [RFC 9112 §9.3]`, async (t) => {
+      const counted = await openCounting(t);
+      const wire = await openWire(counted.app.port);
+      wire.send(oldRequests(method, path));
+      const text = await wire.until((received) => /HTTP[^]*HTTP[^]*\r\n\r\n\{\}$/.test(received));
+      wire.destroy();
+      assert.deepEqual([text.match(/^Connection: keep-alive$/gim)?.length, counted.runs], [2, 1]);
     });
   }
 });

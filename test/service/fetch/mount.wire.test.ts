@@ -3,20 +3,26 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { cors } from '../../../src/cors.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
-import { createService, type Service } from '../../../src/service/create-service.ts';
+import {
+  createListeningService,
+  createService,
+  OWN_ROUTES,
+  type Service,
+} from '../../../src/service/create-service.ts';
 import { mount, type MountContext } from '../../../src/service/fetch/mount.ts';
-import type { ServiceOptions } from '../../../src/service/options.ts';
+import { readServiceOptions, type ServiceOptions } from '../../../src/service/options.ts';
 import { fail } from '../../../src/service/routes/handler-reply.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { runForwardAuth } from '../../../src/process/run.ts';
 import { assertRouteMatrix, createTestIssuer } from '../../../src/testing.ts';
 import { exchange, openWire } from '../../support/client.ts';
+import { TestClock } from '../../support/clock.ts';
 import { responsesIn } from '../../support/raw-responses.ts';
 import { parseHead } from './fixture.ts';
 
@@ -605,6 +611,182 @@ describe('a mount', { timeout: 60_000 }, () => {
       'GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
     );
     assert.equal(responsesIn(text).length, 2);
+  });
+});
+
+const TOO_LATE = 'the body of a Request must be read before its Response is sent';
+
+/** What a mount does; `read` reads the body of its request. */
+type Handle = (read: () => Promise<string>, request: Request) => Response | Promise<Response>;
+
+const turn = () => new Promise<void>(setImmediate);
+
+/** A service with one mount, a connection to it, and how reading the body ends. */
+async function openReading(t: TestContext, handle: Handle, options: Partial<ServiceOptions> = {}) {
+  const clock = new TestClock();
+  const sentences: unknown[] = [];
+
+  const log = (_: string, __: string, { sentence }: { sentence?: unknown }) => {
+    if (sentence !== undefined) sentences.push(sentence);
+  };
+
+  let begin = (_: Promise<string>) => {};
+
+  const outcome = new Promise<string>((resolve) => {
+    begin = (reading) => {
+      const ended = reading.then(
+        (text) => `read ${text}`,
+        (error: unknown) => String(Object(error).message ?? String(error)),
+      );
+      resolve(ended);
+    };
+  });
+
+  const handler = (request: Request) =>
+    handle(() => {
+      const reading = request.text();
+      begin(reading);
+      return reading;
+    }, request);
+
+  const values = readServiceOptions({ ...issuer.options, host: '127.0.0.1', port: 0, log, ...options });
+  const served = createListeningService({ routes: [mount('/m', open, handler)] }, values, {
+    ...OWN_ROUTES,
+    clock,
+  });
+  const wire = await openWire((await served.listen()).port);
+  t.after(async () => {
+    wire.destroy();
+    const stopped = served.stop();
+    while (!clock.pending.includes(10_000)) await turn();
+    clock.advance(10_000);
+    await stopped;
+  });
+  return { wire, outcome, clock, sentences };
+}
+
+const PART = 'POST /m HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhello';
+const WHOLE = 'POST /m HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello';
+
+/** What is sent is read once it is asked for. */
+const sendLazily =
+  (type: string): Handle =>
+  (read) => {
+    const pull = async (controller: ReadableStreamDefaultController) => {
+      controller.enqueue(Buffer.from(await read()));
+      controller.close();
+    };
+
+    const body = new ReadableStream({ pull }, { highWaterMark: 0 });
+    return new Response(body, { headers: { 'Content-Type': type } });
+  };
+
+const accept = () => new Response('accepted', { status: 202 });
+
+describe('the body of the request of a mount', { timeout: 20_000 }, () => {
+  test('that arrives slowly ends with an error when the handler has taken too long, so that it can clean up [§27, §10]', async (t) => {
+    let cleanUps = 0;
+    let isReading = false;
+
+    const handle: Handle = async (read) => {
+      isReading = true;
+      try {
+        return new Response(await read());
+      } finally {
+        cleanUps += 1;
+      }
+    };
+
+    const { wire, outcome, clock } = await openReading(t, handle, {
+      handlerTimeoutSeconds: 1,
+      requestTimeoutSeconds: 60,
+    });
+    wire.send(PART);
+    while (!isReading) await turn();
+    clock.advance(1_000);
+    assert.equal(parseHead(await wire.until((text) => text.includes('\r\n\r\n'))).status, 503);
+    assert.equal(await outcome, TOO_LATE);
+    assert.equal(cleanUps, 1);
+  });
+
+  for (const [what, bytes, expected] of [
+    ['has arrived in part ends with an error', PART, TOO_LATE],
+    ['has arrived is read', WHOLE, 'read hello'],
+  ] as const) {
+    test(`that ${what} if the handler returns its Response meanwhile [§27]`, async (t) => {
+      const { wire, outcome } = await openReading(t, (read) => {
+        read().catch(() => {});
+        return accept();
+      });
+      wire.send(bytes);
+      assert.equal(await outcome, expected);
+      assert.equal(parseHead(await wire.untilClosed()).status, 202);
+    });
+
+    test(`that ${what} if the body of an event stream reads it after the head [§27]`, async (t) => {
+      const { wire, outcome, sentences } = await openReading(t, sendLazily('text/event-stream'));
+      wire.send(bytes);
+      assert.equal(await outcome, expected);
+      const isRead = expected !== TOO_LATE;
+      assert.equal(parseHead(await wire.untilClosed()).isWhole, isRead);
+      assert.deepEqual(sentences, isRead ? [] : [TOO_LATE]);
+    });
+  }
+
+  test('that has arrived is read to its end, even if its reader goes on after the response [§27]', async (t) => {
+    let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+    const { wire } = await openReading(t, async (_, { body }) => {
+      reader = body!.getReader();
+      await reader.read();
+      return accept();
+    });
+    wire.send(WHOLE);
+    await wire.until((text) => text.endsWith('accepted'));
+    for (let count = 0; count < 5; count += 1) await turn();
+    assert.deepEqual(await reader!.read(), { done: true, value: undefined });
+  });
+
+  for (const [when, wait] of [
+    ['a few ticks', () => new Promise<void>(process.nextTick)],
+    ['a few turns', turn],
+  ] as const) {
+    test(`that is read ${when} after its Response is an error, and never an empty text [§27]`, async (t) => {
+      for (const bytes of [WHOLE, PART]) {
+        for (let count = 2; count < 6; count += 1) {
+          const { wire, outcome } = await openReading(t, (read) => {
+            void (async () => {
+              for (let waited = 0; waited < count; waited += 1) await wait();
+              await read().catch(() => {});
+            })();
+            return accept();
+          });
+          wire.send(bytes);
+          assert.equal(await outcome, TOO_LATE, `${bytes} ${count}`);
+        }
+      }
+    });
+  }
+
+  test('that an event stream reads after the head is not asked for by 100 Continue [RFC 9110 §10.1.1]', async (t) => {
+    const { wire, outcome } = await openReading(t, sendLazily('text/event-stream'));
+    wire.send(WHOLE.replace('Host', 'Connection: close\r\nExpect: 100-continue\r\nHost'));
+    assert.equal(await outcome, 'read hello');
+    const { status, content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([status, content, isWhole], [200, 'hello', true]);
+  });
+
+  test('of HTTP/1.0 is read on after the Response whose body it is [§27, RFC 9112 §6.3]', async (t) => {
+    let isCalled = false;
+    const { wire, outcome } = await openReading(t, (read, request) => {
+      isCalled = true;
+      return sendLazily('text/plain')(read, request);
+    });
+    wire.send('POST /m HTTP/1.0\r\nHost: a\r\nContent-Length: 5\r\n\r\n');
+    while (!isCalled) await turn();
+    for (let count = 0; count < 5; count += 1) await turn();
+    wire.send('hello');
+    assert.equal(await outcome, 'read hello');
+    assert.equal(parseHead(await wire.untilClosed()).content, 'hello');
   });
 });
 

@@ -151,6 +151,12 @@ before(async () => {
       get('/mine', authenticated, ({ caller }) => new Response(caller.subject)),
       get('/after', open, () => ({ after: true })),
       get('/error', open, () => Response.error()),
+      get('/600-body', open, () => new OwnResponse(cancellable('600'), 600)),
+      get(
+        '/length-body',
+        open,
+        () => new OwnResponse(cancellable('length'), 200, entriesOf(['Content-Length', 'x'])),
+      ),
       get('/199', open, () => new OwnResponse(null, 199)),
       get('/600', open, () => new OwnResponse(null, 600)),
       get('/200.5', open, () => new OwnResponse(null, 200.5)),
@@ -325,6 +331,13 @@ describe('a Response', { timeout: 30_000 }, () => {
     assert.deepEqual([status, fields['content-length'], content, cancelled], [200, ['9'], '', ['head']]);
     assert.equal((await ask('/null', 'HEAD')).fields['content-length'], undefined);
   });
+
+  for (const name of ['600', 'length']) {
+    test(`cancels the body of a Response that is a bug: ${name} [§27]`, async () => {
+      cancelled.length = 0;
+      assert.deepEqual([(await ask(`/${name}-body`)).status, cancelled], [500, [name]]);
+    });
+  }
 
   test('is not ended by an empty chunk [RFC 9112 §7.1]', async () => {
     assert.equal((await ask('/empty-chunks', 'DELETE')).content, 'a');

@@ -106,6 +106,16 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
         await once(signal, 'abort');
         return new Response(begin('late', signal), { headers: EVENTS });
       }),
+      get('/none', open, ({ signal }) => {
+        begin('none', signal);
+        return new Response(null, { status: 204 });
+      }),
+      get('/closed', open, ({ signal }) => {
+        const body = begin('closed', signal);
+        const { controller } = sources.at(-1)!;
+        signal.addEventListener('abort', () => controller.close());
+        return new Response(body, { headers: EVENTS });
+      }),
       get('/now', open, () => ({ now: true })),
     ],
     environment: { ACCESS_LOG: 'true', ...environment },
@@ -123,9 +133,9 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
     return sources[index]!;
   };
 
-  const ask = async (path: string, fields = '', version = '1.1') => {
+  const ask = async (path: string, fields = '', version = '1.1', method = 'GET') => {
     const wire = await openWire(app.port);
-    wire.send(`GET ${path} HTTP/${version}\r\nHost: a\r\n${fields}\r\n`);
+    wire.send(`${method} ${path} HTTP/${version}\r\nHost: a\r\n${fields}\r\n`);
     return wire;
   };
 
@@ -452,19 +462,42 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     await until(() => late.cancels === 1);
   });
 
-  test('to HTTP/1.0 ends with the connection, without a transfer coding [RFC 9112 §6.1]', async (t) => {
-    const { ask, source } = await openStreams(t);
-    const wire = await ask('/stream', '', '1.0');
-    const given = await source();
-    given.send('one');
-    await wire.until((text) => text.endsWith('one'));
-    given.end();
-    const { fields, content } = parseHead(await wire.untilClosed());
-    assert.deepEqual(
-      [fields['transfer-encoding'], fields.connection, content],
-      [undefined, ['close'], 'one'],
-    );
+  for (const field of ['', 'TE: chunked\r\n', 'Connection: keep-alive\r\nTE: chunked\r\n']) {
+    test(`to HTTP/1.0 ends with the connection, without a transfer coding, even for ${JSON.stringify(field)} [RFC 9112 §6.1]`, async (t) => {
+      const { ask, source } = await openStreams(t);
+      const wire = await ask('/stream', field, '1.0');
+      const given = await source();
+      given.send('one');
+      await wire.until((text) => text.includes('one'));
+      given.end();
+      const { fields, content } = parseHead(await wire.untilClosed());
+      assert.deepEqual(
+        [fields['transfer-encoding'], fields.connection, content],
+        [undefined, ['close'], 'one'],
+      );
+    });
+  }
+
+  test('does not abort the signal if there is none, since the handler may go on [§27]', async (t) => {
+    const { ask, sources } = await openStreams(t);
+    const wire = await ask('/none', 'Connection: close\r\n');
+    assert.match(await wire.untilClosed(), /^HTTP\/1\.1 204 /);
+    assert.equal(sources[0]!.signal!.aborted, false);
   });
+
+  for (const path of ['/stream', '/events', '/closed']) {
+    test(`that HEAD does not send is cancelled, and its signal aborts, since what feeds it may know of no other end: ${path} [§27]`, async (t) => {
+      const { ask, source, logs } = await openStreams(t);
+      const wire = await ask(path, 'Connection: close\r\n', '1.1', 'HEAD');
+      assert.match(await wire.untilClosed(), /^HTTP\/1\.1 200 [^]*\r\n\r\n$/);
+      const { cancels, signal } = await source();
+      assert.deepEqual([cancels, signal!.aborted], [path === '/closed' ? 0 : 1, true]);
+      assert.deepEqual(
+        logs.map(({ message, status }) => [message, status]),
+        [['request', 200]],
+      );
+    });
+  }
 
   test('to HTTP/1.0 that fails ends with a reset, since the end of the connection would look proper [RFC 9112 §6.3]', async (t) => {
     const { ask, source } = await openStreams(t);

@@ -278,6 +278,11 @@ for (const [what, routes, problems] of [
     ['rule: is unknown here; write routes and rules'],
   ],
   ['a route among the rules', { routes: [], rules: [routeAt('/a')] }, [NO_RULE]],
+  [
+    'a hole among the rules',
+    { routes: [], rules: Object.assign([under('/a', authenticated)], { length: 2 }) },
+    [NO_RULE],
+  ],
   ['nothing among the rules', { routes: [], rules: [undefined, null] }, [NO_RULE, NO_RULE]],
   [
     'a rule with a guard in place of its access',
