@@ -14,7 +14,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
-import { Exchange, MAX_FIELDS } from '../request/exchange.ts';
+import { bind, Exchange, MAX_FIELDS } from '../request/exchange.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { RequestStream } from './request-stream.ts';
 import { CLOSE, type Responder } from '../request/responder.ts';
@@ -38,7 +38,7 @@ const STOP_MILLIS = 10_000;
  * The port closes after QUIET_TURNS turns without a new connection; from QUIET_MILLIS on after one; after
  * LOUD_MILLIS in any case.
  */
-const QUIET_TURNS = 5;
+const QUIET_TURNS = 1_000;
 const QUIET_MILLIS = 250;
 const LOUD_MILLIS = 1_000;
 
@@ -71,6 +71,8 @@ export class Listener {
   readonly #requestMillis;
   readonly #connections = new Map<Socket, Connection>();
   #isStopping = false;
+  /** What arrives between the begin of a drain and the end of the port. */
+  #held: (() => void)[] | undefined;
   #cancelSweep = () => {};
 
   constructor(responder: Responds, clock: Clock, requestMillis = REQUEST_MILLIS) {
@@ -122,9 +124,11 @@ export class Listener {
     const arrivedAtMillis = responder.startTiming();
     const exchange = new Exchange(request as RequestStream, response, connection, arrivedAtMillis);
     connection.begin(exchange);
-    if (!connection.isFinishing) responder.respond(exchange);
+    const respond = () => responder.respond(exchange);
+    if (this.#held !== undefined) this.#held.push(bind(respond));
+    else if (!connection.isFinishing) responder.respond(exchange);
     // Once what has arrived is parsed, it is known which response is the last.
-    else setImmediate(() => responder.respond(exchange));
+    else setImmediate(respond);
   }
 
   #endWithRefusal(socket: Socket, refused: Refused, request: RawRequest = { rawHeaders: [], socket }) {
@@ -157,6 +161,16 @@ export class Listener {
     this.#cancelSweep = this.#clock.after(SWEEP_MILLIS, () => this.#sweep());
   }
 
+  #respondToHeld() {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const respond of held) respond();
+  }
+
+  #finishUp() {
+    for (const connection of this.#connections.values()) connection.finishUp();
+  }
+
   /**
    * RFC 9112 §9.6: in-flight requests get their responses, then connections close. Resolves within ten
    * seconds.
@@ -167,6 +181,10 @@ export class Listener {
       this.#isStopping = true;
       // A sweep now could cut off a request that is on its way.
       this.#cancelSweep();
+      this.#finishUp();
+      // For each response that ends a connection, a load balancer would open another one, and reach the port
+      // as it closes.
+      this.#held = [];
 
       const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
@@ -181,8 +199,9 @@ export class Listener {
 
       this.#whenQuiet(() => {
         this.server.close(finish);
-        // Not before: for each connection that closes, a load balancer would open another one.
-        for (const connection of this.#connections.values()) connection.finishUp();
+        // Again, for connections that came since the first time.
+        this.#finishUp();
+        this.#respondToHeld();
         this.#sweepLater();
       });
     });

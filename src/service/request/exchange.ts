@@ -102,7 +102,7 @@ export class Exchange {
 }
 
 /** To the context of now. `AsyncResource.bind` costs 700 bytes more. */
-function bind(action: () => void) {
+export function bind(action: () => void) {
   const resource = new AsyncResource('gatehouse');
   return () => resource.runInAsyncScope(action);
 }

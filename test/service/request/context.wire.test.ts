@@ -84,6 +84,16 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     for (const wire of wires) wire.destroy();
   });
 
+  test('is its own in a handler that a drain has run once the port is closed', async (t) => {
+    const { port, seen, drain } = await openTraced(t);
+    const wires = await Promise.all(Array.from({ length: 3 }, () => openWire(port)));
+    void drain();
+    for (const [index, wire] of wires.entries()) wire.send(request(`GET /sync/${index}`));
+    await Promise.all(wires.map((wire) => wire.untilClosed()));
+    assert.equal(seen.length, wires.length);
+    for (const [path, context] of seen) assert.equal(context, path);
+  });
+
   test('is its own in a listener for the abort of its signal, when the client leaves', async (t) => {
     const { port, seen, server } = await openTraced(t);
     const wire = await openWire(port);
