@@ -191,6 +191,8 @@ export class Questions {
 
   #fail(number: number, { reason, code, isOfClient, bug }: Problem) {
     this.#count('failed');
+    // Otherwise strangers, to whose tokens the issuer says 400, could take the question of each second.
+    if (isOfClient) this.#askedAtMillis = -Infinity;
     if (!isOfClient && number > this.#lastAnswered) {
       this.#failures += 1;
       this.#asker.forget();

@@ -9,6 +9,7 @@ import type { Address } from './target.ts';
 export const REPLY_MILLIS = 1_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
 export const MAX_WAITING = 10_000;
+const MAX_PORT = 65_535;
 
 const CLOSED = 'closed';
 
@@ -124,7 +125,8 @@ export class Connection {
 function connectTo({ host, port, isTls }: Endpoint, opened: () => void) {
   const options = {
     host,
-    port,
+    // A node may name what is no port, for which Node throws. Nothing listens on 0.
+    port: port > MAX_PORT ? 0 : port,
     // RFC 6066 §3: no addresses.
     servername: isIP(host) === 0 ? host : '',
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 cannot turn it off.

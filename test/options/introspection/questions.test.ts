@@ -287,6 +287,16 @@ describe('after failures', () => {
     assert.deepEqual(messages(stand).slice(1), ['introspection lost', 'introspection ready']);
   });
 
+  test('a question that the issuer turns away with 400 leaves that second to the next one, so that no stranger takes it [§22]', async () => {
+    const stand = await openAfter(5);
+    stand.clock.advance(1_000);
+    stand.say = () => Promise.reject(new FetchError('status-refused', 400));
+    assert.equal(await stand.verdict('stranger'), UNAVAILABLE);
+    stand.say = () => ACTIVE;
+    assert.equal(await stand.verdict('good'), 'accepted');
+    assert.equal(stand.asked.length, 7);
+  });
+
   test('an answer that is kept still counts, and needs no question [§22]', async () => {
     const stand = await openStand();
     await stand.verdict('kept');

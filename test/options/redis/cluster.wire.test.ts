@@ -117,6 +117,21 @@ describe('a cluster', () => {
     });
   }
 
+  test('answers nothing when a node names what is no port', async (t) => {
+    const nodes = await startNodes(t);
+    const { first } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    const good = first.say;
+    first.say = (words, socket) =>
+      words[0] === 'MGET' ? '-MOVED 1 127.0.0.1:65536\r\n' : good(words, socket);
+    const verdict = stand.verdict(TOKEN);
+    await first.received(first.commands.length + 1);
+    await untilSo(stand, () => stand.clock.monotonic() >= 1_000);
+    assert.equal(await verdict, UNAVAILABLE);
+  });
+
   test('answers nothing when the second node sends the command on as well', async (t) => {
     const nodes = await startNodes(t);
     const { first, second } = nodes;
