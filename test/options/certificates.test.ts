@@ -540,6 +540,8 @@ for (const source of SOURCES) {
     assert.equal(await reasonFor(mine), undefined);
     assert.equal(await reasonFor(mine, other), unreadable);
     assert.equal(await reasonFor(other, mine), unreadable);
+    // The first is a list, as Traefik writes one.
+    assert.equal(await reasonFor(`${mine},AAAA`, other), unreadable);
     gate.close();
   });
 }

@@ -56,9 +56,9 @@ function readPem(value: string) {
 
 /** As Traefik writes a chain: the certificate of the client comes first. */
 function readFirstBase64(value: string, isOfFetch: boolean) {
-  const [first, next = ''] = value.split(',', 2);
-  // RFC 9110 §5.3: the first of several fields may be the client's own.
-  return isOfFetch && next.startsWith(' ') ? undefined : thumbprintOfBase64(first);
+  // RFC 9110 §5.3: the first of several fields may be the client's own, and a list itself.
+  const isJoined = isOfFetch && value.includes(', ');
+  return isJoined ? undefined : thumbprintOfBase64(value.split(',', 1)[0]);
 }
 
 /** In a quoted value, a backslash takes the next character with it. */

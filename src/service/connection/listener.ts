@@ -124,11 +124,13 @@ export class Listener {
     const arrivedAtMillis = responder.startTiming();
     const exchange = new Exchange(request as RequestStream, response, connection, arrivedAtMillis);
     connection.begin(exchange);
+    if (this.#held === undefined && !connection.isFinishing) return responder.respond(exchange);
+
     const respond = () => responder.respond(exchange);
-    if (this.#held !== undefined) this.#held.push(bind(respond));
-    else if (!connection.isFinishing) responder.respond(exchange);
+    if (this.#held !== undefined) return this.#held.push(bind(respond));
+
     // Once what has arrived is parsed, it is known which response is the last.
-    else setImmediate(respond);
+    return setImmediate(respond);
   }
 
   #endWithRefusal(socket: Socket, refused: Refused, request: RawRequest = { rawHeaders: [], socket }) {
