@@ -35,8 +35,8 @@ const SWEEP_MILLIS = 1_000;
 const STOP_MILLIS = 10_000;
 
 /**
- * The port closes after QUIET_TURNS turns without a new connection; from QUIET_MILLIS on after one; after
- * LOUD_MILLIS in any case.
+ * The port closes after QUIET_TURNS turns without a new connection; after QUIET_MILLIS, one such turn is
+ * enough; after LOUD_MILLIS, none is needed.
  */
 const QUIET_TURNS = 1_000;
 const QUIET_MILLIS = 250;
@@ -71,7 +71,7 @@ export class Listener {
   readonly #requestMillis;
   readonly #connections = new Map<Socket, Connection>();
   #isStopping = false;
-  /** What arrives between the begin of a drain and the end of the port. */
+  /** Requests that arrive after a drain has begun and before the port is closed. */
   #held: (() => void)[] | undefined;
   #cancelSweep = () => {};
 
@@ -184,8 +184,8 @@ export class Listener {
       // A sweep now could cut off a request that is on its way.
       this.#cancelSweep();
       this.#finishUp();
-      // For each response that ends a connection, a load balancer would open another one, and reach the port
-      // as it closes.
+      // A load balancer replaces each connection that a response ends, and could reach the port as it
+      // closes.
       this.#held = [];
 
       const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
