@@ -25,7 +25,7 @@ import { read } from './pages.ts';
 import { demoBlock, pictureBlock } from './pictures.ts';
 import { routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
-import { code, tableOf, withKept, type Cells } from './tables.ts';
+import { code, listOf, listWithKept, tableOf, withKept, type Cells } from './tables.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
 
@@ -47,14 +47,10 @@ const sentenceTable =
   };
 
 /** Reasons alone, and what they mean. */
-const reasonTable =
-  (first: string, second: string, reasons: readonly string[]): Block =>
+const reasonList =
+  (reasons: readonly string[]): Block =>
   (written) =>
-    withKept(
-      [first, second],
-      reasons.map((reason) => [code(reason)]),
-      written,
-    );
+    listWithKept(reasons.map(code), written);
 
 const guarded = { description: '<sentence>' };
 
@@ -388,8 +384,8 @@ const ordersOutcomes: Block = () => {
 /** The folders in the order in which files may import each other. */
 const readingOrder: Block = (written) => {
   const folders = new Set(FLOORS.map(([folder]) => folder));
-  const derived = [...folders].map((folder) => [folder === '' ? 'entry points' : code(folder)]);
-  return withKept(['folder', 'ask'], derived, written);
+  const names = [...folders].map((folder) => (folder === '' ? 'entry points' : code(folder)));
+  return listWithKept(names, written);
 };
 
 /** The evidence tools, by the comments that open them. */
@@ -399,7 +395,7 @@ const evidence: Block = () => {
     const text = shows.replaceAll('](docs/', '](').replaceAll(/ \([^()]+\)/g, '');
     return [code(name), text];
   });
-  return tableOf(['tool', 'shows'], rows);
+  return listOf(rows);
 };
 
 export const BLOCKS: Readonly<Record<string, Block>> = {
@@ -429,8 +425,8 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   'request-reasons': sentenceTable('`error_description`', REFUSALS.invalid_request),
   'content-reasons': sentenceTable('message', CONTENT_REASONS, TO_DO),
   'other-refusals': sentenceTable('message', { ...REFUSALS.temporarily_unavailable, ...HTTP_REASONS }),
-  'fetch-reasons': reasonTable('failed fetch', 'what to check', FETCH_ERROR_REASONS),
-  'key-reasons': reasonTable('skipped key', 'meaning', Object.keys(KEY_REASONS)),
+  'fetch-reasons': reasonList(FETCH_ERROR_REASONS),
+  'key-reasons': reasonList(Object.keys(KEY_REASONS)),
   'routes-a': routesTable({ PROFILE: 'A' }),
   'routes-policy': routesTable({ PROFILE: 'A', SCOPE_POLICY: 'true' }, { PROFILE: 'A' }),
   'routes-b': routesTable({ PROFILE: 'B' }),

@@ -24,6 +24,6 @@ const cases: Readonly<Record<string, readonly [route: Route, members: readonly s
 };
 
 for (const [what, [route, members]] of Object.entries(cases)) {
-  test(`the table of routes lists ${members.length} members of the response of a route that gives ${what}`, async () =>
+  test(`the table of routes lists ${members.length} response properties of a route that gives ${what}`, async () =>
     assert.deepEqual(await membersOf(route), members));
 }

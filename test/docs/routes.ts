@@ -31,7 +31,7 @@ function inWords({ name }: AnyGuard): string {
 
 const ACCESS: Readonly<Record<string, string>> = {
   open: 'nothing',
-  optional: 'nothing; a token that is present must be valid',
+  optional: 'nothing, but a token that is sent must be valid',
   authenticated: 'a valid access token',
 };
 
@@ -72,5 +72,5 @@ export const routesTable =
         return names.length === 0 ? cells : [...cells, names.map(code).join(', ')];
       }),
     );
-    return withKept(['method', 'path', 'requires', 'members of the response'], derived, written, 1);
+    return withKept(['method', 'path', 'requires', 'response properties'], derived, written, 1);
   };

@@ -1,7 +1,7 @@
 /* A regenerated table keeps handwritten cells, and marks those that a person must still write. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { rowsOf, tableOf, withKept } from './tables.ts';
+import { listOf, listWithKept, rowsOf, tableOf, withKept } from './tables.ts';
 
 const HEAD = ['reason', 'level', 'what to do'];
 
@@ -13,6 +13,27 @@ const WRITTEN = [
 test('reads back the same rows that were written as a table, and none from text without a table', () => {
   assert.deepEqual(rowsOf(`text\n${tableOf(HEAD, WRITTEN)}more`), WRITTEN);
   assert.deepEqual(rowsOf('no table'), []);
+});
+
+test('reads back the same rows that were written as a list', () => {
+  const items = [
+    ['`a`', 'wait: it ends'],
+    ['`b`', 'call'],
+  ];
+  assert.deepEqual(rowsOf(`text\n\n${listOf(items)}`), items);
+});
+
+test('an item of a list keeps its handwritten text, and a new item has none', () => {
+  assert.equal(
+    listWithKept(
+      ['`b`', '`c`'],
+      [
+        ['`a`', 'wait'],
+        ['`b`', 'call'],
+      ],
+    ),
+    '- `b`: call\n- `c`: –\n',
+  );
 });
 
 test('a row keeps its handwritten cells when rows change in order, cells or number', () => {

@@ -6,7 +6,7 @@
    listener, which may accept, refuse or time out each. FUZZ_CONNECTION (0) is the number of the first
    connection.
 
-   Shows: random inputs on which `jose`, `fast-jwt` or `yaml` disagrees with gatehouse (`FUZZ_SECONDS`,
+   Shows: random inputs that gatehouse treats differently from `jose`, `fast-jwt` or `yaml` (`FUZZ_SECONDS`,
    `FUZZ_TOKENS`, `FUZZ_BODIES`, `FUZZ_SEED`).
    Takes: 2 min.
    Needs: packages. */

@@ -1,7 +1,7 @@
 /* Runs the files of the image as an engine would, but without one: as process 1, as its user, and from a root
    that is read only. Shows the size, the user, the health check, and how signals end it.
 
-   Shows: the image's size, user, health check and handling of signals, without a container engine.
+   Shows: the image's size, user, health check and signal handling.
    Takes: 7 s.
    Needs: packages, Linux with unprivileged user namespaces. */
 import assert from 'node:assert/strict';

@@ -4,8 +4,7 @@
    the same; `--rehearse` only says which tests fail on a copy without any change, and so would notice nothing. As many
    files at a time as there are processors.
 
-   Shows: changes to the code that no test notices (`npm run evidence mutants verify/token/claims` for one
-   file).
+   Shows: code changes that no test detects (`npm run evidence mutants verify/token/claims` for one file).
    Takes: hours, or 1 min a file.
    Needs: nothing. */
 import { fork } from 'node:child_process';

@@ -2,7 +2,8 @@
    recommend: sends all of them the same requests, and compares the outcomes with those of results.json, from
    which the tables of docs/compared.md are made. `--write` writes that file.
 
-   Shows: [the same API](docs/compared.md#the-same-api-four-times) in gatehouse, Express, Fastify and Hono.
+   Shows: how [the same API](docs/compared.md#the-same-api-four-times) compares in gatehouse, Express, Fastify
+   and Hono.
    Takes: 40 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';

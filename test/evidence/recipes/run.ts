@@ -1,6 +1,6 @@
 /* The recipes of docs/recipes.md that need more than the package.
 
-   Shows: the [recipes](docs/recipes.md) with PostgreSQL, also during outages.
+   Shows: that the [recipes](docs/recipes.md) work with PostgreSQL, including during outages.
    Takes: 1 min.
    Needs: packages, postgresql. */
 import { tryEventClients } from './events.ts';
