@@ -20,8 +20,8 @@ import {
 
 /** What the picture says, for whoever does not see it. */
 export const WHERE =
-  "A client sends a token and a proof. gatehouse checks both with the identity provider's public keys. " +
-  'Your handlers get the caller. A refused client gets the reason.';
+  "A client sends a token and a proof. gatehouse verifies the token with the identity provider's public keys, " +
+  "and the proof with the client's public key. Your handlers get the caller. A refused client gets the reason.";
 
 const CHECKS = ['request', 'token', 'proof', 'access'] as const;
 

@@ -174,7 +174,7 @@ const event: Outcome = async (trial) => {
 const ending = async (reader: ReadableStreamDefaultReader<string>) => {
   try {
     while (!(await reader.read()).done);
-    return 'ends properly';
+    return 'ends cleanly';
   } catch {
     return 'is cut off';
   }
@@ -185,7 +185,7 @@ const later = <Value>(millis: number, value: Value) =>
 
 const withToken: Outcome = async (trial) => {
   const reader = await openEvents(trial, { exp: Math.floor(Date.now() / 1000) + 2 });
-  const outcome = await Promise.race([ending(reader), later(5_000, 'goes on')]);
+  const outcome = await Promise.race([ending(reader), later(5_000, 'continues')]);
   await reader.cancel().catch(() => {});
   return outcome;
 };
@@ -198,7 +198,7 @@ const drain: Outcome = async (trial) => {
     ending(reader),
     Promise.race([exited, later(PATIENCE_MILLIS, 'no exit within 15 s')]),
   ]);
-  return stream === 'ends properly' ? exit : `the stream ${stream}, ${exit}`;
+  return stream === 'ends cleanly' ? exit : `the stream ${stream}, ${exit}`;
 };
 
 const newKey: Outcome = async (trial) => {
@@ -229,8 +229,8 @@ export const REQUESTS: Readonly<Record<string, Outcome>> = {
   '`POST /orders` with `{"item": 7}`': make('{"item":7}'),
   '`POST /orders` without a body': ask('POST', '/orders'),
   '`POST /orders` as `text/plain`': make('{"item":"x"}', 'text/plain'),
-  '`POST /orders` with a member `__proto__`': make('{"item":"x","__proto__":{"a":1}}'),
-  '`POST /orders` with JSON of 5,000 levels': make(nested),
+  '`POST /orders` with a key `__proto__`': make('{"item":"x","__proto__":{"a":1}}'),
+  '`POST /orders` with JSON nested 5,000 levels deep': make(nested),
   '`POST /orders` with a body of 200 kB': make(JSON.stringify({ item: 'x'.repeat(200_000) })),
   '`PATCH /orders/1`': ask('PATCH', '/orders/1', { body: '{"item":"tea"}' }),
   '`DELETE /orders/2`': ask('DELETE', '/orders/2'),
