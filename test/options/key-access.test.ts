@@ -1,15 +1,17 @@
 /* Which files `keyAccess` accepts, what it says of the others, and what it shows. */
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
 import { createGate } from '../../src/gate.ts';
 import { keyAccess } from '../../src/key-access.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { Part } from '../../src/verify/base/part.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
+import { withReason } from '../support/skipped.ts';
 import { CLUSTER_AUTHORITY, directoryFor, TOKEN, USUAL_AUTHORITY } from './key-access-fixture.ts';
 
 const AUTHORITY = readFileSync(CLUSTER_AUTHORITY, 'utf8');
@@ -30,7 +32,11 @@ for (const [what, content, token] of [
   });
 }
 
-const FORM = /^keyAccess: tokenFile: must be a file with a token of 1 to 16,384 letters/;
+const READABLE = 'set it to a regular file of at most 1 MiB that gatehouse may read';
+
+const FORM =
+  'keyAccess: tokenFile: must be a file with a token of 1 to 16,384 letters, digits and ._~+/- ' +
+  `(= at its end), and at most one line feed after it; ${READABLE}`;
 
 for (const [what, content] of [
   ['that is empty', ''],
@@ -78,7 +84,8 @@ for (const [what, content] of [
   });
 }
 
-const CA_FORM = /^keyAccess: caFile: must be a file with one or more certificates in PEM/;
+const CA_FORM =
+  'keyAccess: caFile: must be a file with one or more certificates in PEM (BEGIN CERTIFICATE); ' + READABLE;
 
 const BROKEN = AUTHORITY.replace(/\n[^-]+/, '\nAAAA\n');
 
@@ -110,7 +117,7 @@ for (const [what, prepare, message] of [
   [
     'that is missing',
     () => {},
-    /cannot be read \(ENOENT\); set it to a regular file of at most 1 MiB that gate/,
+    /: cannot be read \(ENOENT\); set it to a regular file of at most 1 MiB that gatehouse may read$/,
   ],
   ['that is a directory', (path: string) => void mkdirSync(path), /must be a file with|EISDIR/],
   [
@@ -161,15 +168,61 @@ test('follows links, and a file that takes the place of another, as Kubernetes d
   assert.equal((await read(part)).token, 'second');
 });
 
-test('counts a relative path from the working directory of its start [§25]', async (t) => {
-  const path = directoryFor(t)('token', TOKEN);
-  const before = process.cwd();
-  t.after(() => process.chdir(before));
-  process.chdir(dirname(path));
-  const part = keyAccess({ tokenFile: basename(path) });
-  process.chdir('/');
-  assert.equal((await read(part)).token, TOKEN);
+for (const name of ['tokenFile', 'caFile'] as const) {
+  test(`counts a relative ${name} from the working directory of its start [§25]`, async (t) => {
+    const path = directoryFor(t)(name, name === 'caFile' ? AUTHORITY : TOKEN);
+    const before = process.cwd();
+    t.after(() => process.chdir(before));
+    process.chdir(dirname(path));
+    const part = keyAccess({ [name]: basename(path) });
+    process.chdir('/');
+    const { token, secureContext } = await read(part);
+    assert.ok(token ?? secureContext);
+  });
+}
+
+test('keeps no file open', async (t) => {
+  const write = directoryFor(t);
+  const options = { tokenFile: write('token', TOKEN), caFile: write('ca.pem', AUTHORITY) };
+  await read(keyAccess(options));
+  const opened = () => readdirSync('/dev/fd').length;
+  const before = opened();
+  for (let count = 0; count < 20; count += 1) await read(keyAccess(options));
+  assert.equal(opened(), before);
 });
+
+/** The file with the environment of a process, whose size the system does not tell. */
+async function environmentOf(t: TestContext, bytes: number): Promise<string> {
+  const names = Array.from({ length: 16 }, (_, index) => [`N${index}`, 'x'.repeat(bytes / 16)]);
+  const env = { ...Object.fromEntries(names), AUTHORITY };
+  const child = spawn('sleep', ['60'], { env, stdio: 'ignore' });
+  t.after(() => child.kill());
+  await once(child, 'spawn');
+  return `/proc/${child.pid}/environ`;
+}
+
+const noEnvironment = existsSync('/proc/self/environ') ? undefined : '/proc is missing';
+
+test(
+  withReason('reads at most 1 MiB of a file that has grown since it was opened [§25]', noEnvironment),
+  { skip: noEnvironment !== undefined },
+  async (t) => {
+    const write = directoryFor(t);
+    const caFile = join(dirname(write('ca.pem', AUTHORITY)), 'link.pem');
+
+    const linkTo = (path: string) => {
+      rmSync(caFile, { force: true });
+      symlinkSync(path, caFile);
+    };
+
+    linkTo(await environmentOf(t, MIB / 2));
+    const part = keyAccess({ caFile });
+    assert.ok((await read(part)).secureContext);
+    linkTo(await environmentOf(t, MIB));
+    assert.throws(() => keyAccess({ caFile }), { message: CA_FORM });
+    await assert.rejects(read(part), { reason: 'ca-file-refused' });
+  },
+);
 
 test('reads a file once for fetches that need it at the same time', async (t) => {
   const part = keyAccess({ tokenFile: directoryFor(t)('token', TOKEN) });

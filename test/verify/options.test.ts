@@ -3,7 +3,6 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { CORS_RULES } from '../../src/options/cors.ts';
 import { proxyUrl } from '../../src/options/proxy.ts';
-import { storeUrl } from '../../src/options/redis/target.ts';
 import { RESOURCE_RULES } from '../../src/options/resource-metadata.ts';
 import { textWithoutBlanks, type Rule } from '../../src/verify/base/option.ts';
 import { ISSUER_RULES, VERIFY_RULES } from '../../src/verify/options.ts';
@@ -444,85 +443,6 @@ test('accepts names of header fields [RFC 9110 §5.1]', () => {
 for (const value of ['*', 'X-*', 'a b', 'a:', 'a,b', '"a"', 'é', 'a\n', '(a)', 'a/b', '']) {
   test(`refuses ${show(value)} as the name of a header field [RFC 9110 §5.1]`, () =>
     assert.equal(faultOf(fieldName, value), 'must be the name of a header field; list each, without "*"'));
-}
-
-const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
-  ['redis://store.test', true],
-  ['rediss://store.test', true],
-  ['REDISS://Store.test', true],
-  ['redis://store.test/', true],
-  ['redis://store.test/0', true],
-  ['redis://store.test:6380/15', true],
-  ['redis://my_store', true],
-  ['redis://10.0.0.1', true],
-  ['redis://[::1]:6379/1', true],
-  ['redis://:secret@store.test', true],
-  ['redis://user:secret@store.test', true],
-  ['redis://us%65r:p%40%2F%3A%C3%B6@store.test', true],
-  ['redis://user:pass:word@store.test', true],
-  ['redis://user:pässwörd@store.test', true],
-  ['redis://user@store.test', false],
-  ['redis://user:@store.test', false],
-  ['redis://:@store.test', false],
-  ['redis://@store.test', false],
-  ['redis://user:p@ss@store.test', false],
-  ['redis://user:p/ss@store.test', false],
-  ['redis://user:100%@store.test', false],
-  ['redis://user:%zz@store.test', false],
-  ['redis://user:%ff@store.test', false],
-  ['redis://store.test?db=1', false],
-  ['redis://store.test/?', false],
-  ['redis://store.test#', false],
-  ['redis://user:p#ss@store.test', false],
-  ['redis://store.test/x', false],
-  ['redis://store.test/1/2', false],
-  ['redis://store.test/-1', false],
-  ['redis://store.test:', false],
-  ['redis://store.test:0', false],
-  ['redis://store.test:65536', false],
-  ['redis://st%6fre.test', false],
-  ['redis://[::g]', false],
-  ['redis://[store]', false],
-  ['redis://', false],
-  ['redis:///1', false],
-  ['redis:store.test', false],
-  ['//store.test', false],
-  ['store.test:6379', false],
-  ['redis+tls://store.test', false],
-  ['http://store.test', false],
-  ['unix:///run/redis.sock', false],
-  ['redis://one.test,two.test', false],
-  ['redis-cluster://one.test', true],
-  ['rediss-cluster://user:p%40@one.test:7000,[::1]:7001,10.0.0.1', true],
-  ['redis-cluster://one.test/', true],
-  ['redis-cluster://one.test/1', false],
-  ['redis-cluster://one.test,', false],
-  ['redis-cluster://one.test,two.test:0', false],
-  ['redis-cluster://one.test,two.test:65536', false],
-  ['redis-cluster://one.test,user:secret@two.test', false],
-  ['redis-cluster://one.test?master=x', false],
-  [`redis-cluster://${'a.test,'.repeat(9)}a.test`, true],
-  [`redis-cluster://${'a.test,'.repeat(10)}a.test`, false],
-  ['redis-sentinel://one.test?master=main', true],
-  ['rediss-sentinel://:secret@one.test:26379,two.test/3?master=my-main.1', true],
-  [`redis-sentinel://${'a.test,'.repeat(10)}a.test?master=main`, false],
-  ['redis-sentinel://one.test', false],
-  ['redis-sentinel://one.test?master=', false],
-  ['redis-sentinel://one.test?master=a b', false],
-  ['redis-sentinel://one.test?master=a&x=1', false],
-  ['redis://store.test ', false],
-  [' redis://store.test', false],
-  ['redis://store.test\n', false],
-  ['redis://us er:secret@store.test', false],
-  ['', false],
-];
-
-for (const [address, isGood] of STORES) {
-  test(`${isGood ? 'accepts' : 'refuses'} ${show(address)} as the address of a replay store`, () => {
-    const fault = /^must be redis:.*; or redis-cluster:.*; or redis-sentinel:/;
-    if (isGood) assert.equal(faultOf(storeUrl, address), false);
-    else assert.match(String(faultOf(storeUrl, address)), fault);
-  });
 }
 
 const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [

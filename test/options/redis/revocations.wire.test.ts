@@ -4,8 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { makeRevocations } from '../../../src/options/redis/revocations.ts';
 import { createGate } from '../../../src/gate.ts';
+import type { LogPart } from '../../../src/gate/options.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
+import { Part } from '../../../src/verify/base/part.ts';
 import { TestClock } from '../../support/clock.ts';
 import { deliver, startFakeStore, type Say } from '../fake-store.ts';
 import { issue, ISSUER, NOW } from '../../verify/token/issuer.ts';
@@ -241,6 +243,29 @@ describe('a store that does not tell', () => {
     assert.deepEqual(logs, []);
   });
 
+  test('is told to a gate that is made later, and to none that is closed', async (t) => {
+    const { options } = createTestIssuer();
+    const issuers = [ISSUER, `https://${options.domain}/`];
+    const { store, revocations, logged } = await startStand(t, { issuers });
+    const told: string[] = [];
+
+    const gateWith = (name: string) => {
+      const log = (event: string) => void (event.startsWith('revocation') && told.push(`${name}: ${event}`));
+      const part: LogPart = Part.make('log', { log, level: 'info', isAccessLogged: false });
+      const gate = createGate({ ...options, revocations, log: part });
+      t.after(gate.close);
+      return gate;
+    };
+
+    const first = gateWith('first');
+    gateWith('second');
+    first.close();
+    store.sockets[0]?.destroy();
+    await logged('revocation store lost');
+    const ready = ['first: revocation store ready', 'second: revocation store ready'];
+    assert.deepEqual(told, [...ready, 'second: revocation store lost']);
+  });
+
   test('lets no token pass after the revocations are closed', async (t) => {
     const { store, revocations, verdict } = await startStand(t);
     revocations.close();
@@ -282,6 +307,8 @@ describe('writers', () => {
     });
   }
 
+  const NO_ISSUER = /^revoke: issuer: must be the issuer \(iss\) of the tokens, as in the options$/;
+
   const wrong: readonly (readonly [what: unknown, problem: RegExp])[] = [
     [undefined, /^revoke: must be an object/],
     ['t', /^revoke: must be an object/],
@@ -292,11 +319,14 @@ describe('writers', () => {
     [{ subject: 7 }, /^revoke: subject: must be text$/],
     [{ subject: 'u', client: null }, /^revoke: client: must be text$/],
     [{ jti: 't' }, /^revoke: jti: is no option/],
-    [{ subject: 'u', issuer: 'https://other.test/' }, /^revoke: issuer: must be the issuer/],
-    [{ subject: 'u', before: NOW }, /^revoke: before: must be a Date/],
+    [{ subject: 'u', issuer: 'https://other.test/' }, NO_ISSUER],
+    [{ subject: 'u', before: NOW }, /^revoke: before: must be a Date, and no earlier than 1970$/],
     [{ subject: 'u', before: new Date(NaN) }, /^revoke: before: must be a Date/],
     [{ subject: 'u', before: new Date(-1) }, /^revoke: before: must be a Date/],
-    [{ tokenId: 't', before: new Date(0) }, /^revoke: before: is for a subject or a client alone/],
+    [
+      { tokenId: 't', before: new Date(0) },
+      /^revoke: before: is for a subject or a client alone; remove it$/,
+    ],
     [{ session: 's', before: new Date(0) }, /^revoke: before: is for a subject or a client alone/],
     [{ subject: 'u', keepSeconds: 59 }, /^revoke: keepSeconds: must be a whole number from 60 to 31536000$/],
     [{ subject: 'u', keepSeconds: 31_536_001 }, /^revoke: keepSeconds: must be a whole number/],
@@ -311,16 +341,17 @@ describe('writers', () => {
     });
   }
 
-  for (const what of [
-    { subject: 'u', before: new Date(0) },
-    { subject: 'u', keepSeconds: 60 },
-  ]) {
+  for (const [what, problem] of [
+    [undefined, /^restore: must be an object/],
+    [{ subject: 'u', before: new Date(0) }, /^restore: before: is no option/],
+    [{ subject: 'u', keepSeconds: 60 }, /^restore: keepSeconds: is no option/],
+    [{ tokenId: 't', session: 's' }, /^restore: must have exactly one of/],
+    [{ subject: 'u', issuer: 'https://other.test/' }, /^restore: issuer: must be the issuer/],
+  ] as const) {
     test(`reject ${JSON.stringify(what)} to restore, which takes kind and issuer alone`, async (t) => {
-      const { revocations } = await startStand(t);
-      await assert.rejects(revocations.restore(what as never), {
-        name: 'TypeError',
-        message: /is no option/,
-      });
+      const { store, revocations } = await startStand(t);
+      await assert.rejects(revocations.restore(what as never), { name: 'TypeError', message: problem });
+      assert.equal(store.commands.length, GREETING);
     });
   }
 
@@ -377,18 +408,68 @@ describe('writers', () => {
     assert.deepEqual([...entries.keys()], [keyFor('jti', 'late')]);
   });
 
-  test('reject at once after they are closed', async (t) => {
-    const { revocations } = await startStand(t);
-    revocations.close();
+  for (const [reply, sockets] of [
+    ['-NOPERM x', 1],
+    ['-OOM x', 1],
+    ['-READONLY x', 2],
+    ['-MOVED 1 127.0.0.1:1', 2],
+    ['+QUEUED', 2],
+    [':2', 2],
+  ] as const) {
+    const end = sockets === 1 ? 'leave the connection open' : 'end the connection';
+    test(`${end} after the reply ${reply} [§24]`, async (t) => {
+      const { store, clock, revocations, logged } = await startStand(t);
+      store.say = except('SET', `${reply}\r\n`);
+      await assert.rejects(revocations.revoke({ tokenId: 't' }), UNAVAILABLE);
+      store.say = storeWith(new Map());
+      if (sockets === 2) {
+        await logged('revocation store lost');
+        clock.advance(RETRY_MILLIS);
+        await logged('revocation store ready', 2);
+      }
+      await revocations.revoke({ tokenId: 't' });
+      assert.equal(store.sockets.length, sockets);
+    });
+  }
+
+  test('leave the connection open after a confirmation, and no timer', async (t) => {
+    const { store, clock, revocations } = await startStand(t);
+    const idle = clock.pending;
+    await revocations.revoke({ tokenId: 't' });
+    await revocations.restore({ tokenId: 't' });
+    await revocations.restore({ tokenId: 't' });
+    assert.deepEqual([store.sockets.length, clock.pending], [1, idle]);
+  });
+
+  test('send a write once, although its connection ends before the reply and another is ready [§24]', async (t) => {
+    const { store, clock, revocations, logged } = await startStand(t);
+    store.say = except('SET', (_, socket) => void socket.destroy());
     await assert.rejects(revocations.revoke({ tokenId: 't' }), UNAVAILABLE);
+    await logged('revocation store lost');
+    store.say = storeWith(new Map());
+    clock.advance(RETRY_MILLIS);
+    await logged('revocation store ready', 2);
+    assert.equal(store.commands.filter(([command]) => command === 'SET').length, 1);
+  });
+
+  test('reject at once when they are closed, and after it', async (t) => {
+    const { store, clock, revocations } = await openStand(t, { say: () => undefined });
+    await store.received(1);
+    const waiting = assert.rejects(revocations.revoke({ tokenId: 'early' }), UNAVAILABLE);
+    revocations.close();
+    await waiting;
+    await assert.rejects(revocations.revoke({ tokenId: 'late' }), UNAVAILABLE);
+    assert.deepEqual(clock.pending, []);
   });
 
   test('need to know the issuer: by an option, or from the first gate', async (t) => {
     const store = await startFakeStore(t, storeWith(new Map()));
     const alone = makeRevocations(`redis://127.0.0.1:${store.port}`, undefined, new TestClock());
     t.after(alone.close);
-    const unknown = { name: 'TypeError', message: /^revoke: domain: is required to know the issuer/ };
-    await assert.rejects(alone.revoke({ subject: 'u' }), unknown);
+    const problem = 'domain: is required to know the issuer; set it where the revocations are made';
+    const unknown = (owner: string) => ({ name: 'TypeError', message: `${owner}: ${problem}` });
+    await assert.rejects(alone.revoke({ subject: 'u' }), unknown('revoke'));
+    await assert.rejects(alone.restore({ subject: 'u' }), unknown('restore'));
     const { options } = createTestIssuer();
     createGate({ ...options, revocations: alone }).close();
     await alone.revoke({ subject: 'u' });
@@ -413,7 +494,7 @@ describe('writers', () => {
       `${tenant}/`,
       'https://login.test/.a/v2.0',
     ]) {
-      const rejection = { name: 'TypeError', message: /^revoke: issuer: must be the issuer/ };
+      const rejection = { name: 'TypeError', message: NO_ISSUER };
       await assert.rejects(revocations.revoke({ subject: 'u', issuer }), rejection);
     }
   });
@@ -429,9 +510,13 @@ describe('writers', () => {
     const { options } = createTestIssuer();
     const revocations = makeRevocations('redis://127.0.0.1:1', ['https://other.test/'], new TestClock());
     t.after(revocations.close);
-    assert.throws(() => createGate({ ...options, revocations }), {
+    const lacking = {
       name: 'TypeError',
       message: 'revocations: lack an issuer; name every one where they are made',
-    });
+    };
+    assert.throws(() => createGate({ ...options, revocations }), lacking);
+    const issuers = { partner: { domain: 'other.test', audience: 'x' } };
+    assert.throws(() => createGate({ ...options, issuers, revocations }), lacking);
+    createGate({ domain: 'other.test', audience: 'x', revocations }).close();
   });
 });
