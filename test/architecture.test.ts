@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 44_960,
   runService: 58_320,
   server: 58_760,
-  'all of src': 102_700,
+  'all of src': 103_300,
 };
 
 const GROWTH = 1.02;

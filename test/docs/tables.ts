@@ -7,8 +7,9 @@ export const code = (text: string) => `\`${text}\``;
 /** The rows of the first table of a text, without the header; without a table, the items of its list. */
 export function rowsOf(text: string): readonly Cells[] {
   const [table = ''] = /(?:^\|.*\n)+/m.exec(text) ?? [];
-  if (table === '')
+  if (table === '') {
     return [...text.matchAll(/^- (.+?): (.+)$/gm)].map(([, name = '', said = '']) => [name, said]);
+  }
 
   const lines = table.trim().split('\n').slice(2);
   return lines.map((line) => line.slice(2, -2).split(' | '));

@@ -32,6 +32,9 @@ export function isPlain(value: object) {
 export const isError = (value: unknown): value is Error =>
   types.isNativeError(value) || value instanceof Error;
 
+/** Deno throws these for keys that are none: without a code, and of no class of their own. */
+export const isBareError = (error: unknown) => Object(error).name === 'Error' && codeOf(error) === undefined;
+
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2). */
 export function decodeBase64url(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url');

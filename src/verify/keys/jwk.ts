@@ -2,7 +2,7 @@
 // uses any key (RFC 8725 §3.1). Does not check whose key it is: the provider's set or the token's binding
 // does.
 import { constants, createPublicKey, hash, type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
-import { codeOf, isError, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
+import { codeOf, isBareError, isError, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import type { KeyReason } from '../base/events.ts';
 import type { Cache } from '../base/cache.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -155,10 +155,15 @@ function importPublic(
     const input = options === undefined ? key : { key, ...options };
     return reason ?? seal({ algorithm, digest, input, thumbprint, kid, issuer });
   } catch (error) {
-    // OpenSSL's errors have a code.
-    if (isError(error) && codeOf(error) !== undefined) return 'not-importable';
+    if (isKeyError(error)) return 'not-importable';
     throw error;
   }
+}
+
+/** OpenSSL's errors have a code. */
+function isKeyError(error: unknown) {
+  const hasCode = codeOf(error) !== undefined;
+  return isError(error) && (hasCode || isBareError(error));
 }
 
 /** RFC 7638 §3. Valid members need no escapes, so JSON.stringify is canonical. */

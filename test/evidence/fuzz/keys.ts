@@ -3,7 +3,6 @@
    test. */
 import {
   constants,
-  createECDH,
   createHash,
   createPrivateKey,
   createPublicKey,
@@ -53,15 +52,28 @@ export function signPs256(key: KeyObject): Signer {
     );
     const masked = block.map((byte, index) => byte ^ mask[index]!);
     masked[0]! &= 0x7f;
-    return privateEncrypt(
-      { key, padding: constants.RSA_NO_PADDING },
-      Buffer.concat([masked, seed, Buffer.from([0xbc])]),
-    );
+    return decryptBare(key, Buffer.concat([masked, seed, Buffer.from([0xbc])]));
   };
 }
 
+/** RSADP (RFC 8017 §5.1.2). Deno has no `RSA_NO_PADDING`. */
+function decryptBare(key: KeyObject, block: Buffer): Buffer {
+  if (!('Deno' in globalThis)) return privateEncrypt({ key, padding: constants.RSA_NO_PADDING }, block);
+
+  const { n = '', d = '' } = privateJwk(key);
+  const modulus = integer(Buffer.from(n, 'base64url'));
+  const exponent = integer(Buffer.from(d, 'base64url'));
+  let power = 1n;
+  for (const bit of exponent.toString(2)) {
+    power = (power * power) % modulus;
+    if (bit === '1') power = (power * integer(block)) % modulus;
+  }
+  return toBytes(power, block.length);
+}
+
 interface Curve {
-  readonly name: string;
+  /** In DER (SEC 2 §A.2). */
+  readonly oid: string;
   readonly crv: string;
   readonly bytes: number;
   readonly digest: string;
@@ -70,14 +82,14 @@ interface Curve {
 
 const CURVES: Readonly<Record<string, Curve>> = {
   ES256: {
-    name: 'prime256v1',
+    oid: '2a8648ce3d030107',
     crv: 'P-256',
     bytes: 32,
     digest: 'sha256',
     order: 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n,
   },
   ES384: {
-    name: 'secp384r1',
+    oid: '2b81040022',
     crv: 'P-384',
     bytes: 48,
     digest: 'sha384',
@@ -85,7 +97,7 @@ const CURVES: Readonly<Record<string, Curve>> = {
       0xffffffffffffffffffffffffffffffffffffffffffffffffc7634d81f4372ddf581a0db248b0a77aecec196accc52973n,
   },
   ES512: {
-    name: 'secp521r1',
+    oid: '2b81040023',
     crv: 'P-521',
     bytes: 66,
     digest: 'sha512',
@@ -109,12 +121,27 @@ function inverse(value: bigint, modulus: bigint): bigint {
   return ((x % modulus) + modulus) % modulus;
 }
 
+/** A DER element of at most 255 bytes (X.690 §8.1). */
+function element(tag: number, ...contents: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(contents);
+  const long = content.length < 128 ? [] : [0x81];
+  return Buffer.concat([Buffer.from([tag, ...long, content.length]), content]);
+}
+
+const EC_PUBLIC_KEY = element(6, Buffer.from('2a8648ce3d0201', 'hex'));
+
+/** From the number alone (RFC 5208 §5, RFC 5915 §3): Deno has no `createECDH` for P-521. */
+function privateKeyOf({ bytes, oid }: Curve, secret: bigint): KeyObject {
+  const ecKey = element(0x30, element(2, Buffer.from([1])), element(4, toBytes(secret, bytes)));
+  const algorithm = element(0x30, EC_PUBLIC_KEY, element(6, Buffer.from(oid, 'hex')));
+  const key = element(0x30, element(2, Buffer.from([0])), algorithm, element(4, ecKey));
+  return createPrivateKey({ key, format: 'der', type: 'pkcs8' });
+}
+
 /** The public point of a private number. */
-function pointOf({ name, bytes }: Curve, secret: bigint): { x: Buffer; y: Buffer } {
-  const point = createECDH(name);
-  point.setPrivateKey(toBytes(secret, bytes));
-  const raw = point.getPublicKey();
-  return { x: raw.subarray(1, 1 + bytes), y: raw.subarray(1 + bytes) };
+function pointOf(curve: Curve, secret: bigint): { x: Buffer; y: Buffer } {
+  const { x = '', y = '' } = createPublicKey(privateKeyOf(curve, secret)).export({ format: 'jwk' });
+  return { x: Buffer.from(x, 'base64url'), y: Buffer.from(y, 'base64url') };
 }
 
 function ecClient(alg: string, secret: bigint): Client {

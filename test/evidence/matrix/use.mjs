@@ -1,5 +1,6 @@
 /* Uses the package in a project, whatever runs this: prints a line of JSON, how many answers came and which of them
    are wrong. */
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import {
   authenticated,
@@ -92,6 +93,47 @@ async function useService() {
   expect('a stopped service takes no connection', isGone, true);
 }
 
+/** Off its curve, or no point at all. */
+const BAD_KEYS = [
+  { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) },
+  { kty: 'EC', crv: 'P-256', x: 'A'.repeat(40), y: 'A'.repeat(43) },
+  { kty: 'OKP', crv: 'Ed25519', x: Buffer.alloc(32, 2).toString('base64url') },
+];
+
+const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** A proof that names a key which nobody can have. */
+function proofOf(jwk, url, token) {
+  const alg = jwk.kty === 'EC' ? 'ES256' : 'EdDSA';
+  const ath = createHash('sha256').update(token).digest('base64url');
+  const claims = { jti: 'x', iat: Math.floor(Date.now() / 1000), htm: 'GET', htu: url, ath };
+  const signature = Buffer.alloc(64, 1).toString('base64url');
+  return [encode({ typ: 'dpop+jwt', alg, jwk }), encode(claims), signature].join('.');
+}
+
+/** One bad key of a provider spoils no other, and that of a client is its fault. */
+async function useBadKeys() {
+  const fetchKeys = async () => {
+    const { keys } = await options.fetchKeys();
+    return { keys: [...BAD_KEYS.map((key, index) => ({ ...key, kid: `bad-${index}` })), ...keys] };
+  };
+  const gate = createGate({ ...options, algorithms: ['RS256', 'ES256', 'EdDSA'], fetchKeys });
+  const url = 'http://api.example.com/me';
+  const check = async (headers) => {
+    const { refusal } = await gate.check(new Request(url, { headers }), authenticated);
+    return refusal === undefined ? 'granted' : `${refusal.status} ${JSON.stringify(refusal.headers)}`;
+  };
+  expect('a bad key beside a good one', await check(issuer.bearer()), 'granted');
+
+  const token = issuer.boundToken(createProofKey());
+  for (const jwk of BAD_KEYS) {
+    const refusal = await check({ authorization: `DPoP ${token}`, dpop: proofOf(jwk, url, token) });
+    const isRight = /^401 .*(has no public key|signature does not match)/.test(refusal);
+    expect(`a proof with ${JSON.stringify(jwk)}, ${refusal}`, isRight, true);
+  }
+  gate.close();
+}
+
 async function useGate() {
   const gate = createGate(options);
   const server = createServer(async (request, response) => {
@@ -110,6 +152,7 @@ async function useGate() {
 
 await attempt('createService', useService);
 await attempt('createGate', useGate);
+await attempt('bad keys', useBadKeys);
 await attempt('assertRouteMatrix', () => assertRouteMatrix({ routes }));
 console.log(JSON.stringify({ responses, problems }));
 // Else it ends by itself: nothing of what was stopped keeps it alive.

@@ -1,7 +1,8 @@
 /* The signature (docs/how-a-request-is-checked.md, the token, 4). */
 import assert from 'node:assert/strict';
-import { createHash, privateEncrypt, sign } from 'node:crypto';
-import { test } from 'node:test';
+import crypto, { createHash, privateEncrypt, sign } from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { mock, test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
 import { parseCompact } from '../../../src/verify/jws/compact.ts';
 import { unlessRefused } from '../../support/refused.ts';
@@ -124,3 +125,29 @@ test('returns a payload without inherited members, so that absent claims stay ab
 test('returns no payload when another key signed', () => {
   assert.equal(signed(GOOD, foreignKey.publicJwk), undefined);
 });
+
+function verdictIfVerifyThrows(failure: Error) {
+  const verify = mock.method(crypto, 'verify', () => {
+    throw failure;
+  });
+  syncBuiltinESMExports();
+  try {
+    return signed();
+  } finally {
+    verify.mock.restore();
+    syncBuiltinESMExports();
+  }
+}
+
+test('takes a signature for wrong if its key, as Deno finds out only then, is no point [RFC 8032 §5.1.3]', () => {
+  assert.equal(verdictIfVerifyThrows(new Error('Cannot decompress Edwards point')), undefined);
+});
+
+for (const failure of [new TypeError('an argument'), Object.assign(new Error('x'), { code: 'ERR_OSSL' })]) {
+  test(`rethrows as a bug what says nothing about the key: ${failure}`, () => {
+    assert.throws(
+      () => verdictIfVerifyThrows(failure),
+      (thrown) => thrown === failure,
+    );
+  });
+}

@@ -189,6 +189,10 @@ test('returns not-importable when OpenSSL throws an error with a code', () => {
   assert.equal(failingWith(Object.assign(new Error(), { code: 'ERR_OSSL' })), 'not-importable');
 });
 
+test('returns not-importable when the runtime, as Deno does, throws an Error without a code', () => {
+  assert.equal(failingWith(new Error('crypto error')), 'not-importable');
+});
+
 for (const failure of [new RangeError('no memory'), { code: 'no error' }, 'text']) {
   test(`rethrows as a bug what OpenSSL would not throw: ${String(failure)}`, () => {
     assert.throws(
