@@ -152,7 +152,7 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     when: '`createService`',
     entries: ['service/create-service.ts', 'service/routes/inputs.ts', 'service/routes/handler-reply.ts'],
   },
-  { when: '`runService`', entries: ['gatehouse.ts'] },
+  { when: '`runService`', entries: ['gatehouse.ts', 'settings/dot-env.ts', 'settings/yaml.ts'] },
   { when: '`server.js`', entries: ['server.ts'] },
   { when: '`runForwardAuth`', entries: ['options/forward-auth.ts'], isPart: true },
   {
@@ -211,11 +211,6 @@ const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPa
     isPart: true,
   },
   {
-    when: 'a process with `.env`, `application.yml` or `CONFIG_FILE`',
-    entries: ['settings/dot-env.ts', 'settings/yaml.ts'],
-    isPart: true,
-  },
-  {
     when: '`gatehouse-http/decisions`',
     entries: ['decisions.ts', 'options/decisions.ts'],
     isPart: true,
@@ -237,7 +232,7 @@ const whatToRead: Block = () => {
     const names = namesOf(added, [...sources.keys()], known);
     // Whoever has one part need not have another.
     if (!isPart) named = known;
-    return [when, names.map(code).join(', '), linesIn(added, sources)];
+    return [when, names.join(', '), linesIn(added, sources)];
   });
   return tableOf(['with', 'read', 'lines, at most'], rows);
 };
@@ -248,17 +243,27 @@ function linesIn(files: readonly string[], sources: Sources): string {
   return (Math.ceil(lines / 10) * 10).toLocaleString('en');
 }
 
-/** The files by name, and each folder as a whole once all its files have been named. */
+/** The files by name. A folder stands for its files, except for those that are not named yet, if these are few. */
 function namesOf(added: readonly string[], all: readonly string[], named: ReadonlySet<string>): string[] {
-  const isWhole = (folder: string) =>
-    folder !== '' && all.filter((file) => file.startsWith(folder)).every((file) => named.has(file));
+  const missingIn = (folder: string) => all.filter((file) => file.startsWith(folder) && !named.has(file));
+
+  const isMostly = (folder: string) => {
+    const present = added.filter((file) => file.startsWith(folder));
+    return missingIn(folder).length * 2 <= present.length;
+  };
 
   const names = added.map((file) => {
     const folders = [...file.matchAll(/\//g)].map(({ index }) => file.slice(0, index + 1));
-    return folders.find(isWhole) ?? file.replace(/\.ts$/, '');
+    const folder = folders.find(isMostly);
+    if (folder === undefined) return pathOf(file);
+
+    const missing = missingIn(folder).map(pathOf);
+    return missing.length === 0 ? code(folder) : `${code(folder)} (except ${missing.join(', ')})`;
   });
   return [...new Set(names)];
 }
+
+const pathOf = (file: string) => code(file.replace(/\.ts$/, ''));
 
 const guards: Block = (written) => {
   const samples = {
