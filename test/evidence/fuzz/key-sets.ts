@@ -217,7 +217,7 @@ const COMMON_MEMBERS = ['kty', 'kid', 'use', 'alg', 'd', 'p', 'q', 'dp', 'dq', '
 
 /**
  * Keeps what docs/how-a-request-is-checked.md, the token, 3 checks: that `key_ops` has `verify`, and the members that a key of this type
- * has. jose asks for more, and Node's WebCrypto below it fails on another member that cannot be made text.
+ * has and that are not null. jose asks for more, and Node's WebCrypto below it fails on another member that cannot be made text.
  */
 function reduced(document: Members): Members {
   if (!Array.isArray(document.keys)) return document;
@@ -227,7 +227,9 @@ function reduced(document: Members): Members {
       if (!isJsonObject(jwk)) return jwk;
       const { key_ops: operations } = jwk;
       const names = [...COMMON_MEMBERS, ...(OWN_MEMBERS[String(jwk.kty)] ?? [])];
-      const kept = Object.fromEntries(Object.entries(jwk).filter(([name]) => names.includes(name)));
+      const kept = Object.fromEntries(
+        Object.entries(jwk).filter(([name, value]) => names.includes(name) && value !== null),
+      );
       if (operations === undefined) return kept;
       return {
         ...kept,
@@ -258,6 +260,6 @@ export async function fuzzKeySet(random: Random): Promise<Outcome> {
   if (!ours.accepted || jose.accepted) return { input, ours, others: { jose } };
   const again = await judgedByOther(() => verifyWithJose(reduced(document as Members), token, algorithms));
   const leniency =
-    'key_ops with more than verify, or members that play no part (docs/how-a-request-is-checked.md, the token, 3; RFC 7517 §4)';
+    'key_ops with more than verify, or members that are null or play no part (docs/how-a-request-is-checked.md, the token, 3; RFC 7517 §4)';
   return { input, ours, others: { jose: again }, leniency };
 }
