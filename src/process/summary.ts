@@ -2,17 +2,12 @@
 import type { Kind } from '../service/create-service.ts';
 import type { ServiceOptions, ServiceValues } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
-import type { Loaded, Settings } from '../settings/load-settings.ts';
+import type { Loaded } from '../settings/load-settings.ts';
 import type { IssuerSettings } from '../settings/load.ts';
 import { printable, printableSetting } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
-import {
-  DEFAULT_ALGORITHMS,
-  type Introspection,
-  type IssuersByName,
-  type TenantsPart,
-} from '../verify/options.ts';
+import { DEFAULT_ALGORITHMS, type Introspection, type TenantsPart } from '../verify/options.ts';
 
 /** What a process runs. */
 export interface Deployment {
@@ -32,7 +27,7 @@ export function summaryOf({ kind, values, loaded: { settings, files } }: Deploym
     dpopAlgorithms: otherThan(ALGORITHM_NAMES, values.dpopAlgorithms),
     ...storesOf(values),
     ...certificatesOf(values),
-    keyAccess: keyAccessOf(settings),
+    keyAccess: byName(settings.issuers, kindsIn),
     introspection: introspectionOf(values),
     crossOrigin: values.cors !== undefined,
     files: files.map(printableSetting),
@@ -46,20 +41,12 @@ function issuersOf({ issuers }: ServiceValues) {
   return {
     issuers: all.map(({ issuer }) => printableSetting(issuer)),
     audiences: all.flatMap(({ audience }) => audience.map(printableSetting)),
-    tenants: tenantsOf(issuers),
+    tenants: byName(issuers, ({ tenants }) => countOf(tenants)),
     algorithms: otherThan(DEFAULT_ALGORITHMS, algorithms),
   };
 }
 
-/** How many, or `*`, of the issuers that have some. */
-function tenantsOf(issuers: IssuersByName) {
-  const counts = Object.entries(issuers).flatMap(([name, { tenants }]) => {
-    const count = countOf(tenants);
-    return count === undefined ? [] : [[name, count] as const];
-  });
-  return counts.length === 0 ? undefined : Object.fromEntries(counts);
-}
-
+/** How many, or `*`. */
 function countOf(tenants: TenantsPart | undefined) {
   const { list } = Part.contentOf(tenants) ?? {};
   return list?.includes('*') ? printable('*') : list?.length;
@@ -81,31 +68,35 @@ function certificatesOf({ clientCertificates }: ServiceValues) {
   };
 }
 
-/** Of the issuers that have it. */
-function keyAccessOf({ issuers }: Settings) {
-  const used = Object.entries(issuers).filter(([, issuer]) => kindsIn(issuer).length > 0);
-  if (used.length === 0) return undefined;
-
-  return Object.fromEntries(used.map(([name, issuer]) => [name, kindsIn(issuer)]));
-}
-
 /** What the issuers are asked about that are asked. */
 export function introspectionOf({ issuers }: ServiceValues, details: Details = () => []) {
-  const used = Object.entries(issuers).flatMap(([name, issuer]) => {
-    const content = Part.contentOf(issuer.introspection);
-    if (content === undefined) return [];
-
-    const words = [...content.tokens, ...details(name, content)];
-    return [[name, words.map(printableSetting)] as const];
+  return byName(issuers, ({ introspection }, name) => {
+    const content = Part.contentOf(introspection);
+    const words = content && [...content.tokens, ...details(name, content)];
+    return words?.map(printableSetting);
   });
-  return used.length === 0 ? undefined : Object.fromEntries(used);
 }
 
 type Details = (issuer: string, part: Introspection) => readonly string[];
 
 function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
-  const token = jwksTokenFile === undefined ? [] : [printable('token')];
-  return caFile === undefined ? token : [...token, printable('authorities')];
+  const files = Object.entries({ token: jwksTokenFile, authorities: caFile });
+  const used = files.filter(([, file]) => file !== undefined);
+  const kinds = used.map(([kind]) => printable(kind));
+  return kinds.length === 0 ? undefined : kinds;
+}
+
+/** Of the issuers that have it. */
+function byName<Each, Value>(
+  issuers: Readonly<Record<string, Each>>,
+  read: (issuer: Each, name: string) => Value | undefined,
+) {
+  const found: Record<string, Value> = {};
+  for (const [name, issuer] of Object.entries(issuers)) {
+    const value = read(issuer, name);
+    if (value !== undefined) found[name] = value;
+  }
+  return Object.keys(found).length === 0 ? undefined : found;
 }
 
 function otherThan(usual: readonly string[], names: readonly string[]) {

@@ -7,7 +7,8 @@ import { systemClock, type Clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/part.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
-import { listen, Listener } from './connection/listener.ts';
+import { listen } from './connection/listen.ts';
+import { Listener } from './connection/listener.ts';
 import { describeRoutes, isMount, mountProblems, withMounts } from './fetch/mounts.ts';
 import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
 import { Pipeline, type PipelineOptions, type Readers } from './request/pipeline.ts';
@@ -156,14 +157,33 @@ export function createListeningService(routes: Routes, values: ServiceValues, ki
   const endpoint = Part.contentOf(metrics)?.endpoint;
   const listener = new Listener(service.responder, clock, requestTimeoutSeconds * 1_000);
   let listening: unknown;
+  let stopped: ReturnType<Service['stop']> | undefined;
 
   async function listenBoth() {
+    if (service.phase.isStopping) throw new Error('the service has been stopped; create another');
+
     const metricsPort = await endpoint?.listen(host);
     const bound = await listen(listener.server, port, host).catch((error) => {
       endpoint?.close();
       throw error;
     });
     return { port: bound.port, metricsPort, address: bound.address };
+  }
+
+  async function drain() {
+    service.phase.isStopping = true;
+    // Neither paused connections nor unref'd timers keep the process alive.
+    const awake = setInterval(() => {}, 1_000);
+    if (shutdownDelaySeconds > 0) {
+      await new Promise<void>((resolve) => clock.after(shutdownDelaySeconds * 1_000, resolve));
+    }
+    // A server that begins to listen after `stop` would never close.
+    await listening;
+    const outcome = await listener.stop();
+    endpoint?.close();
+    service.close();
+    clearInterval(awake);
+    return outcome;
   }
 
   return {
@@ -175,26 +195,13 @@ export function createListeningService(routes: Routes, values: ServiceValues, ki
       return bound;
     },
 
-    async stop() {
-      service.phase.isStopping = true;
-      // Neither paused connections nor unref'd timers keep the process alive.
-      const awake = setInterval(() => {}, 1_000);
-      if (shutdownDelaySeconds > 0) await wait(clock, shutdownDelaySeconds);
-      // A server that begins to listen after `stop` would never close.
-      await listening;
-      const outcome = await listener.stop();
-      endpoint?.close();
-      service.close();
-      clearInterval(awake);
-      return outcome;
+    /** Once, for whoever asks: a second drain would end what the first waits for. */
+    stop() {
+      stopped ??= drain();
+      return stopped;
     },
   };
 }
-
-const wait = (clock: Clock, seconds: number) =>
-  new Promise<void>((resolve) => {
-    clock.after(seconds * 1_000, resolve);
-  });
 
 const HEALTH_PATH = '/healthz';
 const READINESS_PATH = '/readyz';

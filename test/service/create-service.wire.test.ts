@@ -162,6 +162,50 @@ test('a service can be stopped before it listens, and twice', async () => {
   assert.equal(await service.stop(), 'drained');
 });
 
+test('a service that is stopped twice drains once: it loses no request that came before the second time, and both end with the last response [§10]', async () => {
+  const calls = new EventEmitter();
+  const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
+  const service = createService(
+    { routes: [get('/held', open, held), ...routes] },
+    { ...issuer.options, host: '127.0.0.1', port: 0 },
+  );
+  const { port, origin } = new URL(await service.listen());
+  const wire = await openWire(Number(port));
+  wire.send('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  await wire.until((text) => text.endsWith('{}'));
+  const called = once(calls, 'call');
+  const asked = fetch(`${origin}/held`);
+  const [answer] = await called;
+
+  let ends = 0;
+
+  const note = (outcome: string) => {
+    ends += 1;
+    return outcome;
+  };
+
+  const first = service.stop().then(note);
+  wire.send('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
+  // It has arrived, and waits until the port is closed.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+  const second = service.stop().then(note);
+  assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200]);
+  assert.equal(ends, 0);
+  answer();
+  assert.equal((await asked).status, 200);
+  assert.deepEqual(await Promise.all([first, second]), ['drained', 'drained']);
+});
+
+test('a service that has been stopped does not listen again: it would serve without ever being ready', async () => {
+  const used = make();
+  await used.listen();
+  const unused = make();
+  for (const service of [used, unused]) {
+    await service.stop();
+    await assert.rejects(service.listen(), new Error('the service has been stopped; create another'));
+  }
+});
+
 for (const [what, settings] of [
   ['', {}],
   [' on both ports', { metrics: makeMetrics(0, '127.0.0.1') }],

@@ -35,7 +35,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/request/', ['pipeline']],
   ['service/fetch/', ['mounts']],
   ['service/request/', ['responder', 'tell-responses']],
-  ['service/connection/', ['listener']],
+  ['service/connection/', ['listen', 'listener']],
   ['service/', ['options', 'create-service']],
   ['options/', ['log', 'proxy', 'key-access', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
   ['options/', ['decisions', 'actors', 'typed-claims']],

@@ -1,6 +1,5 @@
 // The part that counts, and the listener for its metrics. Promises: it has its own limits, and listens
 // together with the service or not at all. Asks for no credentials: anyone who can reach it can read it.
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Endpoint, MetricsPart } from '../../gate/options.ts';
@@ -12,6 +11,7 @@ import {
   type RulesOf,
 } from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
+import { listen } from '../../service/connection/listen.ts';
 import { createCounting } from './metrics.ts';
 
 interface MetricsValues {
@@ -57,13 +57,8 @@ function createEndpoint(port: number, host: string | undefined, readText: () => 
     port,
 
     async listen(usualHost) {
-      const place = { port, host: host ?? usualHost };
-      server.listen(place);
-      await once(server, 'listening').catch((error) => {
-        throw Object.assign(error, place);
-      });
-      const address = server.address();
-      return typeof address === 'object' && address !== null ? address.port : port;
+      const bound = await listen(server, port, host ?? usualHost);
+      return bound.port;
     },
 
     close() {

@@ -1,15 +1,8 @@
 // node:http with limits, our responses in place of Node's, and an orderly end. Promises: every connection has
 // limits; on stop, in-flight requests get ten seconds. Does not decide when a response ends its connection:
 // service/request/responder.ts and connection.ts do.
-import {
-  createServer,
-  STATUS_CODES,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
+import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
@@ -32,6 +25,8 @@ const OPTIONS = {
 };
 
 const SWEEP_MILLIS = 1_000;
+/** If no sweep came for longer, the process was stopped, or its machine slept. */
+const MAX_LATE_MILLIS = 5_000;
 const STOP_MILLIS = 10_000;
 
 /**
@@ -74,6 +69,9 @@ export class Listener {
   /** Requests that arrive after a drain has begun and before the port is closed. */
   #held: (() => void)[] | undefined;
   #cancelSweep = () => {};
+  #sweptAtMillis = 0;
+  /** Counts sweeps: while the process was stopped, no client was late. */
+  #ranMillis = 0;
 
   constructor(responder: Responds, clock: Clock, requestMillis = REQUEST_MILLIS) {
     this.#responder = responder;
@@ -101,8 +99,11 @@ export class Listener {
 
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-      // If unread responses or an unread body have paused the socket, the sweep ends it.
-      if (!isLate || !socket.isPaused()) this.#refuseArriving(socket, refusalFor(error));
+      // If unread responses or an unread body have paused the socket, the sweep ends it; also if the process
+      // was stopped, because what the client sent meanwhile is not read yet.
+      const sinceSweepMillis = this.#clock.monotonic() - this.#sweptAtMillis;
+      const isUnread = socket.isPaused() || sinceSweepMillis > MAX_LATE_MILLIS;
+      if (!isLate || !isUnread) this.#refuseArriving(socket, refusalFor(error));
     });
   }
 
@@ -149,13 +150,17 @@ export class Listener {
   }
 
   #sweep() {
-    const nowMillis = this.#clock.monotonic();
+    this.#ranMillis += SWEEP_MILLIS;
     for (const [socket, connection] of this.#connections) {
-      if (connection.isOverdue(nowMillis)) socket.destroy();
-      else if (connection.isLate(nowMillis)) this.#refuseArriving(socket, LATE);
+      if (connection.isOverdue(this.#ranMillis)) socket.destroy();
+      else if (connection.isLate(this.#ranMillis)) this.#refuseArriving(socket, LATE);
       // After the turn: this timer may be late, and a request on its way.
       else if (this.#isStopping) setImmediate(closeIdle, socket, connection);
     }
+    // After the turn, which reads what has arrived.
+    setImmediate(() => {
+      this.#sweptAtMillis = this.#clock.monotonic();
+    });
     this.#sweepLater();
   }
 
@@ -240,15 +245,6 @@ export class Listener {
 /** Node calls connections idle too early. */
 function closeIdle(socket: Socket, connection: Connection) {
   if (connection.isIdle) socket.destroy();
-}
-
-/** Rejects with Node's error, plus `host` and `port`. */
-export async function listen(server: Server, port: number, host: string | undefined) {
-  server.listen({ port, host });
-  await once(server, 'listening').catch((error) => {
-    throw Object.assign(error, { port, host });
-  });
-  return server.address() as AddressInfo;
 }
 
 const LATE = refuse('request_timeout');

@@ -9,8 +9,8 @@ import type { FetchBody, ResponseReply } from './response.ts';
 /** Of one write, so that a client that reads slowly is not taken for one that has stopped. */
 const PIECE_BYTES = 64 * 1024;
 
-/** Timers fire at once if given more. */
-const MAX_TIMER_MILLIS = 2 ** 31 - 1;
+/** The clock may be set, and timers stand still while the machine sleeps. */
+const LOOK_MILLIS = 10_000;
 
 const NO_BYTES = 'a chunk of the body of a Response is not a Uint8Array';
 const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
@@ -86,7 +86,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
 
   function finishAt(millis: number) {
     const { clock } = sending;
-    const leftMillis = Math.min(millis - clock.now(), MAX_TIMER_MILLIS);
+    const leftMillis = Math.min(millis - clock.now(), LOOK_MILLIS);
     if (leftMillis <= 0) finish();
     else cancelTimer = clock.after(leftMillis, () => finishAt(millis));
   }

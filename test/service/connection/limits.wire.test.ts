@@ -192,6 +192,56 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
+  test('serves what its clients sent while the process was stopped, for minutes or an hour, and then times them as before', async (t) => {
+    for (const seconds of [6, 100, 3_600]) {
+      const listener = await openListener(t);
+      const wires = [await openUsedWire(listener.port), await openWire(listener.port)];
+      while (listener.sockets.length < wires.length) await new Promise(setImmediate);
+      listener.pass(60);
+      await new Promise(setImmediate);
+      // It is in the buffers of the system when the timers find that they are late.
+      for (const wire of wires) wire.send(GOOD);
+      listener.clock.advance(seconds * 1_000);
+      // As Node says of a connection that has been open for long without a request.
+      const late = Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+      listener.server.emit('clientError', late, listener.sockets[1]);
+      for (const [index, wire] of wires.entries()) {
+        const count = 2 - index;
+        await wire.until((text) => statusesIn(text).length === count && text.endsWith('}'));
+      }
+
+      for (let turn = 0; turn < 2; turn += 1) await new Promise(setImmediate);
+      const wire = await openWire(listener.port);
+      while (listener.sockets.length < 3) await new Promise(setImmediate);
+      listener.server.emit('clientError', late, listener.sockets[2]);
+      assert.deepEqual(statusesIn(await wire.untilClosed()), [408]);
+      listener.pass(73);
+      for (const [index, used] of wires.entries()) {
+        assert.deepEqual(statusesIn(await used.untilClosed()), Array(2 - index).fill(200));
+      }
+    }
+  });
+
+  test('does not count the time for which the process was stopped against a client that reads', async (t) => {
+    const listener = await openListener(t);
+    const { port, server } = listener;
+    const connected = once(server, 'connection') as Promise<[Socket]>;
+    const socket = connect(port, '127.0.0.1').pause();
+    const [accepted] = await connected;
+    const count = 20_000;
+    socket.write(GOOD.repeat(count - 1) + LAST);
+    while (!accepted.isPaused()) await new Promise(setImmediate);
+    listener.pass(2);
+    listener.clock.advance(100_000);
+    let received = '';
+    socket.setEncoding('latin1').on('data', (piece) => {
+      received += piece;
+    });
+    socket.resume();
+    await once(socket, 'close');
+    assert.equal(received.split('HTTP/1.1 200 ').length - 1, count);
+  });
+
   test('ends a connection 72 seconds after its last response, whatever bytes arrive [RFC 9112 §9.3, G8, G14]', async (t) => {
     const listener = await openListener(t);
     const wires = [await openUsedWire(listener.port), await openUsedWire(listener.port)];

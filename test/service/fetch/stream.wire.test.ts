@@ -624,6 +624,22 @@ describe('an event stream', { timeout: 20_000 }, () => {
     assert.ok((await wire.untilClosed()).endsWith('{"now":true}'));
   });
 
+  test('ends within ten seconds if the clock is set past the expiry of the token, as after the sleep of a machine, and goes on if it is set back', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const seconds = Math.ceil(clock.now() / 1000) + 60;
+    clock.set(seconds * 1000 - 60_000);
+    await ask('/mine', `Authorization: Bearer ${tokenWith({ exp: seconds })}\r\n`);
+    const given = await source();
+    await turns(20);
+    clock.set(clock.now() - 3_600_000);
+    clock.advance(120_000);
+    await turns(20);
+    assert.equal(given.cancels, 0);
+    clock.set(seconds * 1000);
+    clock.advance(10_000);
+    await until(() => given.cancels === 1);
+  });
+
   test('with a token that expires in more than 24 days is not ended by the limit of timers', async (t) => {
     const { ask, source } = await openStreams(t);
     const exp = Math.floor(clock.now() / 1000) + 40 * 86_400;
