@@ -36,11 +36,7 @@ const PROBLEM =
   'or redis-cluster://, with up to ten hosts, comma-separated, and no database; ' +
   'or redis-sentinel://, with up to ten sentinels, and ?master=name at the end';
 
-export const storeUrl: Rule = textMatching(
-  /^rediss?(?:-cluster|-sentinel)?:\/\//i,
-  PROBLEM,
-  (url) => partsOf(url) !== undefined,
-);
+export const storeUrl: Rule = textMatching(/./, PROBLEM, (url) => partsOf(url) !== undefined);
 
 function partsOf(url: string) {
   const [, scheme = '', user = '', hosts = '', database = '', master = ''] =
@@ -59,7 +55,7 @@ const SENTINEL_PORT = 26_379;
 export function parseTarget(url: string): Target {
   const { scheme, user, names, database, master } = partsOf(url) ?? throwForeign();
   const [name = '', ...password] = user.slice(0, -1).split(':');
-  const kind = KINDS.find((one) => one === scheme.replace('rediss', 'redis')) ?? 'redis';
+  const kind = scheme.replace('rediss', 'redis') as Target['kind'];
   const usualPort = kind === 'redis-sentinel' ? SENTINEL_PORT : PORT;
 
   return {
@@ -71,8 +67,6 @@ export function parseTarget(url: string): Target {
     master,
   };
 }
-
-const KINDS = ['redis', 'redis-cluster', 'redis-sentinel'] as const;
 
 function throwForeign(): never {
   throw new TypeError(PROBLEM);

@@ -134,6 +134,9 @@ for (const [address, target] of [
   test(`reads ${address} as its parts`, () => assert.deepEqual(parseTarget(address), target));
 }
 
+test('is not read if it is no address of a store', () =>
+  assert.throws(() => parseTarget('http://a.test'), { name: 'TypeError', message: PROBLEM }));
+
 for (const [text, host, port] of [
   ['a.test:7000', 'a.test', 7000],
   ['a.test', 'a.test', 0],
