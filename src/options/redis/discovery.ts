@@ -7,7 +7,7 @@ import type { Reply } from './resp.ts';
 import { addressIn, type Address, type Target } from './target.ts';
 
 /** `undefined` if the reply says nothing. */
-type Read<Answer> = (reply: Reply, asked: Address) => Answer | undefined;
+type Read<Answer> = (reply: Reply | undefined, asked: Address) => Answer | undefined;
 
 /** Asks all hosts at once. Calls `hear` for each of them, in the order of their replies, within a second. */
 export function askEach<Answer>(
@@ -26,7 +26,7 @@ export function askEach<Answer>(
         // A sentinel may have no password: then it replies an error to this, and goes on.
         if (credentials.length > 0) connection.send(['AUTH', ...credentials], () => true);
         connection.send(words, (reply) => {
-          if (reply !== undefined) answer = read(reply, host);
+          answer = read(reply, host);
           return false;
         });
       },
@@ -70,7 +70,7 @@ export interface SlotRange {
 }
 
 /** Of `CLUSTER SLOTS`: first slot, last slot, and the master before its replicas. */
-export function rangesIn(reply: Reply, asked: Address): readonly SlotRange[] | undefined {
+export function rangesIn(reply: Reply | undefined, asked: Address): readonly SlotRange[] | undefined {
   if (!Array.isArray(reply) || reply.length === 0) return undefined;
 
   const ranges = reply.map((range: Reply) => rangeIn(range, asked));
@@ -102,7 +102,7 @@ export function countSlots(ranges: readonly SlotRange[]) {
 }
 
 /** Of `SENTINEL GET-MASTER-ADDR-BY-NAME`. */
-function masterIn(reply: Reply): string | undefined {
+function masterIn(reply: Reply | undefined): string | undefined {
   const [host, port] = listIn(reply).map(textIn);
   return host && /^\d+$/.test(port ?? '') ? `${host}:${port}` : undefined;
 }

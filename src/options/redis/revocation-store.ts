@@ -29,7 +29,7 @@ export class RevocationStore {
     this.#client = createClient(url, clock, {
       onReady: () => {
         for (const attempt of this.#waiting) attempt();
-        if (this.#client.isUp()) void this.ask([PROBE_KEY]);
+        void this.ask([PROBE_KEY]);
       },
       onLost: (reason) => this.#tell(LOST, { reason: printable(reason) }),
     });

@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { slotOf } from '../../../src/options/redis/discovery.ts';
 import { openClient, startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
 import { issue, NOW } from '../../verify/token/issuer.ts';
-import { openStand, storeWith, type Stand } from './revocations-fixture.ts';
+import { keyFor, openStand, storeWith, type Stand } from './revocations-fixture.ts';
 
 const UNAVAILABLE = 'revocation-store-unavailable';
 const TOKEN = issue({ sub: 'user 1', iat: NOW - 10 });
@@ -44,6 +44,9 @@ async function startNodes(t: TestContext): Promise<Nodes> {
 const addressOf = (...stores: readonly FakeStore[]) =>
   `redis-cluster://:secret@${stores.map(({ port }) => `127.0.0.1:${port}`).join(',')}`;
 
+/** About a token. */
+const isQuestion = ([command, key = '']: readonly string[]) => command === 'MGET' && !key.endsWith('{}');
+
 /** Only these commands. */
 const asked = ({ commands }: FakeStore, word = 'MGET') =>
   commands.filter(([command, key = '']) => command === word && !key.endsWith('{}'));
@@ -51,6 +54,9 @@ const asked = ({ commands }: FakeStore, word = 'MGET') =>
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise(setImmediate);
 }
+
+/** Whether each connection to it has ended, in their order. */
+const ended = ({ sockets }: FakeStore) => sockets.map(({ destroyed }) => destroyed);
 
 /** Moves the clock in steps of 100 ms until it holds. */
 async function untilSo(
@@ -68,20 +74,20 @@ async function untilSo(
   return assert.fail(`not so for ${mostMillis} ms`);
 }
 
-describe('a cluster', () => {
-  for (const [key, slot] of [
-    ['123456789', 12_739],
-    ['foo', 12_182],
-    ['{user1000}.following', 3_443],
-    ['{user1000}.followers', 3_443],
-    ['foo{}{bar}', 8_363],
-    ['foo{{bar}}zap', 4_015],
-    ['', 0],
-  ] as const) {
-    test(`has ${JSON.stringify(key)} in slot ${slot}, as its specification says`, () =>
-      assert.equal(slotOf(key), slot));
-  }
+/** A cluster whose first node has all slots, and which is learnt and up. */
+async function startWhole(t: TestContext) {
+  const nodes = await startNodes(t);
+  nodes.map = slots([0, 16_383, nodes.first.port]);
+  const stand = await openStand(t, { address: addressOf(nodes.first) });
+  await stand.logged('revocation store ready');
+  // It was not up when its map was learnt, which is learnt again.
+  stand.clock.advance(1_000);
+  while (stand.clock.pending.length > 0) await turns(1);
+  while (ended(nodes.first).join() !== 'true,false,true') await turns(1);
+  return { ...nodes, stand };
+}
 
+describe('a cluster', () => {
   test('is asked by the node that has the slot, over one connection to each, with the password', async (t) => {
     const { first, second } = await startNodes(t);
     const stand = await openStand(t, { address: addressOf(first) });
@@ -95,27 +101,121 @@ describe('a cluster', () => {
     assert.equal(second.sockets.length, 1);
   });
 
+  test('is asked by the node of a range of one slot, between those of another', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    const slot = slotOf(keyFor('sub', 'user 1'));
+    nodes.map = slots([0, slot - 1, second.port], [slot, slot, first.port], [slot + 1, 16_383, second.port]);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    assert.deepEqual([asked(first).length, asked(second).length], [1, 0]);
+  });
+
+  test('is asked without AUTH where no password is given', async (t) => {
+    const { first } = await startNodes(t);
+    const stand = await openStand(t, { address: `redis-cluster://127.0.0.1:${first.port}` });
+    await stand.logged('revocation store ready');
+    assert.deepEqual(asked(first, 'AUTH'), []);
+  });
+
   for (const [word, expected] of [
     ['MOVED', ['MGET']],
     ['ASK', ['ASKING', 'MGET']],
   ] as const) {
     test(`is asked once more by the node that -${word} names, even if it was not known`, async (t) => {
-      const nodes = await startNodes(t);
-      const { first, second } = nodes;
-      nodes.map = slots([0, 16_383, first.port]);
-      const stand = await openStand(t, { address: addressOf(first) });
-      await stand.logged('revocation store ready');
+      const { first, second, stand } = await startWhole(t);
       const good = first.say;
       first.say = (words, socket) =>
-        words[0] === 'MGET' ? `-${word} 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
+        isQuestion(words) ? `-${word} 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
       assert.equal(await stand.verdict(TOKEN), 'accepted');
       assert.deepEqual(
         second.commands.map(([command]) => command).filter((command) => !['AUTH', 'PING'].includes(command!)),
         expected,
       );
+      await turns(50);
+      // The map is learnt again after -MOVED alone.
+      assert.deepEqual(stand.clock.pending, word === 'MOVED' ? [1_000] : []);
+      assert.deepEqual([ended(first), ended(second)], [[true, false, true], [false]]);
       assert.equal(stand.isUp(), true);
     });
   }
+
+  test('is asked once more by another port of the same node, if -MOVED names no host', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    const good = first.say;
+    first.say = (words, socket) =>
+      words[0] === 'MGET' ? `-MOVED 1 :${second.port}\r\n` : good(words, socket);
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    assert.equal(asked(second).length, 1);
+  });
+
+  for (const [reply, isLearnt] of [
+    ['-ERR -MOVED 1 127.0.0.1:PORT', false],
+    ['-MOVED 1 127.0.0.1:PORT x', true],
+    ['-MOVED x 127.0.0.1:PORT', true],
+    ['-CLUSTERDOWN x', true],
+    ['-ERR x', false],
+  ] as const) {
+    const learning = isLearnt ? 'and the map is learnt again' : 'and the map is not learnt again';
+    test(`is asked once if the node replies ${reply}, ${learning}`, async (t) => {
+      const { first, second, stand } = await startWhole(t);
+      const good = first.say;
+      const said = `${reply.replace('PORT', String(second.port))}\r\n`;
+      first.say = (words, socket) => (words[0] === 'MGET' ? said : good(words, socket));
+      assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+      await turns(20);
+      assert.deepEqual([second.sockets, stand.clock.pending], [[], isLearnt ? [1_000] : []]);
+    });
+  }
+
+  test('is asked once more by one node, whichever else is connected meanwhile [§24]', async (t) => {
+    const { first, second, stand } = await startWhole(t);
+    const good = first.say;
+    const slow = await startFakeStore(t, (words, socket) =>
+      words[0] === 'MGET' ? undefined : good(words, socket),
+    );
+
+    const sendTo = ({ port }: FakeStore) => {
+      first.say = (words, socket) =>
+        isQuestion(words) ? `-ASK 1 127.0.0.1:${port}\r\n` : good(words, socket);
+    };
+
+    sendTo(slow);
+    const verdict = stand.verdict(TOKEN);
+    // AUTH, PING, ASKING, MGET.
+    await slow.received(4);
+    sendTo(second);
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    await turns(20);
+    assert.equal(asked(slow).length, 1);
+    stand.clock.advance(1_000);
+    assert.equal(await verdict, UNAVAILABLE);
+  });
+
+  test('is not heard after the second in all, and keeps the connection [§24]', async (t) => {
+    const { first, second, stand } = await startWhole(t);
+    const good = first.say;
+    first.say = (words, socket) => (isQuestion(words) ? undefined : good(words, socket));
+    second.say = first.say;
+    const verdict = stand.verdict(TOKEN);
+    while (asked(first).length === 0) await turns(1);
+    stand.clock.advance(500);
+    first.sockets[1]!.write(`-ASK 1 127.0.0.1:${second.port}\r\n`);
+    await second.received(4);
+    await turns(20);
+    assert.deepEqual(stand.clock.pending.toSorted(), [1_000, 500]);
+    stand.clock.advance(500);
+    assert.equal(await verdict, UNAVAILABLE);
+    second.sockets[0]!.write('-NOPERM x\r\n');
+    await turns(50);
+    assert.deepEqual(ended(second), [false]);
+    assert.equal(stand.logs.length, 1);
+  });
 
   test('answers nothing when a node names what is no port', async (t) => {
     const nodes = await startNodes(t);
@@ -147,6 +247,8 @@ describe('a cluster', () => {
     }
     assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
     assert.equal(asked(first).length + asked(second).length, 2);
+    await turns(50);
+    assert.deepEqual([ended(first), ended(second)], [[true, false], [false]]);
   });
 
   test('waits no longer than a second in all for a node that it is sent to', async (t) => {
@@ -159,10 +261,40 @@ describe('a cluster', () => {
     const good = first.say;
     first.say = (words, socket) =>
       words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${silent.port}\r\n` : good(words, socket);
+    stand.clock.advance(5_000);
+    let isOver = false;
+    const verdict = stand.verdict(TOKEN).finally(() => {
+      isOver = true;
+    });
+    await silent.received(1);
+    stand.clock.advance(999);
+    await turns(5);
+    assert.equal(isOver, false);
+    stand.clock.advance(1);
+    assert.equal(await verdict, UNAVAILABLE);
+
+    // A node that has no slots is none that is missed.
+    await untilSo(stand, () => ended(silent)[0]);
+    await turns(20);
+    assert.equal(stand.logs.length, 1);
+  });
+
+  test('answers what waits for a node at once when it is closed, and leaves nothing open', async (t) => {
+    const nodes = await startNodes(t);
+    const { first } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const silent = await startFakeStore(t, () => undefined);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    const good = first.say;
+    first.say = (words, socket) =>
+      words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${silent.port}\r\n` : good(words, socket);
     const verdict = stand.verdict(TOKEN);
     await silent.received(1);
-    stand.clock.advance(1_000);
+    stand.revocations.close();
     assert.equal(await verdict, UNAVAILABLE);
+    while (![first, silent].flatMap(ended).every(Boolean)) await turns(1);
+    assert.deepEqual(stand.clock.pending, []);
   });
 
   test('learns the slots again after -MOVED, and at most once a second', async (t) => {
@@ -178,12 +310,47 @@ describe('a cluster', () => {
     const learnt = () => asked(first, 'CLUSTER').length;
     for (let count = 0; count < 20; count += 1) assert.equal(await stand.verdict(TOKEN), 'accepted');
     assert.equal(learnt(), 1);
-    await untilSo(stand, () => learnt() === 2, 1_000);
+    assert.equal(await untilSo(stand, () => learnt() === 2), 1_000);
     await untilSo(stand, async () => {
       const before = asked(first).length;
       return (await stand.verdict(TOKEN)) === 'accepted' && asked(first).length === before;
     });
     assert.equal(learnt(), 2);
+
+    // Its last replies may still arrive.
+    stand.clock.advance(900);
+    await turns(20);
+    assert.deepEqual(ended(first), [true, false, true]);
+    stand.clock.advance(100);
+    while (!ended(first)[1]) await turns(1);
+
+    nodes.map = slots([0, 16_383, first.port]);
+    first.say = good;
+    second.say = (words, socket) =>
+      words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${first.port}\r\n` : good(words, socket);
+    await untilSo(stand, async () => {
+      const before = asked(second).length;
+      return (await stand.verdict(TOKEN)) === 'accepted' && asked(second).length === before;
+    });
+  });
+
+  test('is learnt in one round at a time [§30]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    const stand = await openStand(t, { address: addressOf(first) });
+    await stand.logged('revocation store ready');
+    const good = first.say;
+    first.say = (words, socket) => {
+      if (words[0] === 'CLUSTER') return undefined;
+      return words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
+    };
+    const learnt = () => [first, second].flatMap((node) => asked(node, 'CLUSTER')).length;
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    await untilSo(stand, () => learnt() > 1);
+    const before = learnt();
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    assert.equal(learnt(), before);
   });
 
   test('answers 503 for exactly the slots of a node that is away, until another has them [J7]', async (t) => {
@@ -359,31 +526,47 @@ describe('a cluster', () => {
     assert.equal(count(), 1 + 20);
   });
 
-  test('lets 10,000 commands wait for a node that -MOVED names, and no more [§15]', async (t) => {
-    const nodes = await startNodes(t);
-    const { first } = nodes;
-    nodes.map = slots([0, 16_383, first.port]);
-    const silent = await startFakeStore(t, () => undefined);
-    const client = openClient(t, addressOf(first));
-    await client.logged('replay store ready');
-    first.say = ([command]) => (command === 'SET' ? `-MOVED 1 127.0.0.1:${silent.port}\r\n` : undefined);
+  for (const what of ['is not connected yet', 'is connected'] as const) {
+    test(`lets 10,000 commands wait for a node that -MOVED names and ${what}, and no more at a time [§15]`, async (t) => {
+      const nodes = await startNodes(t);
+      const { first } = nodes;
+      nodes.map = slots([0, 16_383, first.port]);
+      const silent = await startFakeStore(t, ([command]) => {
+        if (what === 'is not connected yet' || command === 'SET') return undefined;
+        return command === 'PING' ? '+PONG\r\n' : '+OK\r\n';
+      });
+      const client = openClient(t, addressOf(first));
+      await client.logged('replay store ready');
+      first.say = ([command]) => (command === 'SET' ? `-MOVED 1 127.0.0.1:${silent.port}\r\n` : undefined);
 
-    const verdicts: unknown[] = [];
+      const verdicts: unknown[] = [];
 
-    const send = (count: number) => {
-      for (let index = 0; index < count; index += 1) {
-        void Promise.resolve(client.record(`${index}`)).then((verdict) => verdicts.push(verdict));
-      }
-    };
+      const send = async (count: number) => {
+        const before = asked(first, 'SET').length;
+        for (let index = 0; index < count; index += 1) {
+          void Promise.resolve(client.record(`${index}`)).then((verdict) => verdicts.push(verdict));
+        }
+        await first.received(first.commands.length + count);
+        assert.equal(asked(first, 'SET').length, before + count);
+      };
 
-    send(6_000);
-    const before = first.commands.length;
-    await first.received(before + 6_000);
-    send(4_003);
-    await first.received(before + 10_003);
-    await turns(500);
-    assert.deepEqual(verdicts, ['unavailable', 'unavailable', 'unavailable']);
-  });
+      await send(1);
+      await silent.received(what === 'is connected' ? 3 : 1);
+      await send(5_999);
+      await send(4_003);
+      await turns(500);
+      assert.deepEqual(verdicts, ['unavailable', 'unavailable', 'unavailable']);
+
+      client.clock.advance(1_000);
+      await turns(20);
+      assert.equal(verdicts.length, 10_003);
+      if (what === 'is connected') return;
+
+      await send(1);
+      await turns(20);
+      assert.equal(verdicts.length, 10_003);
+    });
+  }
 
   for (const [what, reply, reason] of [
     ['is none', '-ERR This instance has cluster support disabled\r\n', 'ERR'],

@@ -243,6 +243,18 @@ describe('a store that does not tell', () => {
     assert.deepEqual(logs, []);
   });
 
+  for (const [what, say] of [
+    ['responds', storeWith(new Map())],
+    ['does not', except('PING', '-LOADING x\r\n')],
+  ] as const) {
+    test(`is waited for by a service that starts until it is known that it ${what}`, async (t) => {
+      const { revocations, logs } = await openStand(t, { say });
+      const { kind, firstOutcome } = Part.contentOf(revocations);
+      await firstOutcome();
+      assert.deepEqual([kind, logs.length], ['redis', 1]);
+    });
+  }
+
   test('is told to a gate that is made later, and to none that is closed', async (t) => {
     const { options } = createTestIssuer();
     const issuers = [ISSUER, `https://${options.domain}/`];

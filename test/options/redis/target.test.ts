@@ -72,6 +72,7 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
   ['redis://store.test\n', false],
   ['redis://us er:secret@store.test', false],
   ['redis-cluster://us,er:secret@one.test,two.test', false],
+  ['redis-cluster://us~er:secret@one.test,two.test', true],
   ['redis-sentinel://us,er:secret@one.test,two.test?master=main', false],
   ['redis-cluster://us%2Cer:sec,ret@one.test,two.test', true],
   ['', false],
