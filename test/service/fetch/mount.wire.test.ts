@@ -69,6 +69,17 @@ async function readAs(request: Request) {
   return new Response(typeof read === 'string' ? read : 'read');
 }
 
+async function* cancelIn({ body }: Request) {
+  const reader = body!.getReader();
+  await reader.read();
+  const next = reader.read();
+  yield Buffer.from('begun');
+  await reader.cancel();
+  await next;
+  for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+  yield Buffer.from('ended');
+}
+
 async function* untilAborted(signal: AbortSignal) {
   yield Buffer.from('begun');
   await once(signal, 'abort');
@@ -136,6 +147,7 @@ const routes: readonly Route[] = [
   mount('/shares', open, () => new Response('x', { headers: SHARED })),
   mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
   mount('/aborts', open, ({ signal }) => new Response(untilAborted(signal))),
+  mount('/cancels', open, (request) => new Response(cancelIn(request))),
   mount('/unread', open, () => new Response('unread')),
   mount('/asks', optional, askForMore),
   mount('/asks/twice', authenticated, askTwice),
@@ -408,8 +420,27 @@ describe('a mount', { timeout: 60_000 }, () => {
       trustProxy: true,
     });
     t.after(() => started.stop());
+    told.length = 0;
     assert.equal((await ask('GET /', ['X-Forwarded-Proto: ftp'], '', at)).status, 400);
     assert.match(await exchange(port, 'GET /a/b HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 400 /);
+    assert.deepEqual(told, [
+      [400, 'forwarded-refused'],
+      [400, 'host-refused'],
+    ]);
+  });
+
+  test('gets a body of one byte', async () => {
+    const { status, content } = await ask('POST /read?as=text', ['Content-Length: 1'], 'x');
+    assert.deepEqual([status, content], [200, 'x']);
+  });
+
+  test('may cancel its body, of which the rest is dropped', async () => {
+    const wire = await openWire(port);
+    wire.send('POST /cancels HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc');
+    await wire.until((text) => text.includes('begun'));
+    wire.send('def');
+    const { status, content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([status, content, isWhole], [200, 'begunended', true]);
   });
 
   test('gets a body that is read as it comes, and keeps the connection', async () => {
@@ -422,10 +453,12 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.match(text, /\r\n\r\nhelloHTTP[^]*\r\n\r\nabcHTTP[^]*\{"own":true\}$/);
   });
 
-  test('of GET and HEAD gets no body, and a body sent ends the connection', async () => {
-    const { status, fields, content } = await ask('GET /read', ['Content-Length: 3'], 'abc');
-    assert.deepEqual([status, fields.connection, content], [200, ['close'], '']);
-  });
+  for (const method of ['GET', 'HEAD']) {
+    test(`of ${method} gets no body, and a body sent ends the connection`, async () => {
+      const { status, fields, content } = await ask(`${method} /read`, ['Content-Length: 3'], 'abc');
+      assert.deepEqual([status, fields.connection, content], [200, ['close'], '']);
+    });
+  }
 
   for (const as of Object.keys(readers)) {
     test(`refuses a body over its limit with 413: read as ${as}`, async () => {
@@ -831,15 +864,17 @@ describe('mounts that cannot be', () => {
     );
     assert.throws(() => mount('a', open, handler), /write \/a/);
     assert.throws(() => mount('/a/', open, handler), /^TypeError: mount/);
-    assert.throws(() => mount('/a', {} as never, handler), /needs an access/);
-    assert.throws(() => mount('/a', open, undefined as never), /needs a handler, such as/);
+    assert.throws(() => mount('/a', {} as never, handler), /^TypeError: mount \/a: needs an access/);
+    const noHandler = 'mount /a: needs a handler, such as (request) => app.fetch(request)';
+    assert.throws(() => mount('/a', open, undefined as never), { name: 'TypeError', message: noHandler });
+    const noOption = 'mount /a: has no other option than limitBytes';
     for (const none of [{ limit: 1 }, 20, []] as never[]) {
-      assert.throws(() => mount('/a', open, handler, none), /has no other option than limitBytes/);
+      assert.throws(() => mount('/a', open, handler, none), { name: 'TypeError', message: noOption });
     }
     for (const limitBytes of [0, 1.5, 1024 ** 3 + 1, '5' as never]) {
       assert.throws(
         () => mount('/a', open, handler, { limitBytes }),
-        /limitBytes: must be a whole number from 1 to 1073741824/,
+        /^TypeError: mount \/a: limitBytes: must be a whole number from 1 to 1073741824$/,
       );
     }
     mount('/', open, handler, { limitBytes: 1024 ** 3 });
