@@ -265,6 +265,7 @@ describe('the layout', () => {
       'process/run.ts',
       'testing/test-issuer.ts',
       'verify/base/clock.ts',
+      'verify/base/events.ts',
     ];
     assert.deepEqual(Object.keys(found).sort(), meeting);
   });

@@ -41,9 +41,18 @@ export const LOG_DEFAULTS: LogValues = { level: 'info', access: false, errorMess
  * @example const gate = createGate({ domain, audience, log: jsonLog({ level: 'debug' }) });
  */
 export function jsonLog(options: LogOptions = {}): LogPart {
-  const read = readOptions<LogValues>(options, LOG_RULES, LOG_DEFAULTS, {}, 'log');
-  const { level, access: isAccessLogged, errorMessages } = read;
-  return Part.make('log', { log: createProcessLog(level, errorMessages), level, isAccessLogged }, true);
+  const { level, access, errorMessages } = readOptions<LogValues>(
+    options,
+    LOG_RULES,
+    LOG_DEFAULTS,
+    {},
+    'log',
+  );
+  return Part.make(
+    'log',
+    { log: createProcessLog(level, errorMessages), level, isAccessLogged: access },
+    true,
+  );
 }
 
 /** About 7,000 lines. Further ones are dropped. */
@@ -120,13 +129,20 @@ function writeLater(line: string) {
   unwritten += line;
 }
 
-const ignore = () => {};
+/** Known to every copy of this module: test runners load one for each file. */
+const IS_GUARDED = Symbol.for('gatehouse.isGuarded');
 
 function createProcessLog(leastLevel: LogLevel, hasMessages: boolean) {
   const { stdout } = process;
-  // EPIPE must not end the service. `off` first: several logs share one listener.
-  stdout.off('error', ignore).on('error', ignore);
+  // EPIPE must not end the service. With more than ten listeners, Node warns of a leak.
+  if (!(IS_GUARDED in stdout)) stdout.on('error', () => {});
+  Object.assign(stdout, { [IS_GUARDED]: true });
   process.off('exit', writeLines).on('exit', writeLines);
-  const unwrittenBytes = () => stdout.writableLength + unwritten.length;
-  return createLog(leastLevel, writeLater, systemClock.now, unwrittenBytes, hasMessages);
+  return createLog(
+    leastLevel,
+    writeLater,
+    systemClock.now,
+    () => stdout.writableLength + unwritten.length,
+    hasMessages,
+  );
 }

@@ -1,12 +1,15 @@
 // What the process itself uses: processor, memory, and how late its timers run.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { catching } from '../../verify/base/encoding.ts';
 
 const delays = monitorEventLoopDelay({ resolution: 20 });
 
-/** Name and value of each gauge. */
+/** Name and value of each gauge; NaN for what cannot be known at the moment. */
 export function processGauges(): [name: string, value: number][] {
   const { user, system } = process.cpuUsage();
-  const { rss, heapUsed, heapTotal } = process.memoryUsage();
+  // Node opens a file for it, and there may be no descriptor left.
+  const memory = catching('Error', process.memoryUsage);
+  const { rss = NaN, heapUsed = NaN, heapTotal = NaN } = memory ?? {};
   const lateSeconds = delays.percentile(99) / 1e9;
   delays.enable();
   delays.reset();

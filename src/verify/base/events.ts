@@ -194,8 +194,13 @@ function framesOf(sites: readonly NodeJS.CallSite[]) {
     .map((frame) => toPrintable(frame.slice(-MAX_FRAME_LENGTH), MAX_FRAME_LENGTH));
 }
 
-/** There, a formatter that throws ends the process or loses the stack. */
-const KEEPS_UNREAD = !('Bun' in globalThis || 'Deno' in globalThis);
+/** Where a formatter that throws neither ends the process nor loses the stack. */
+const KEEPS_UNREAD = !(
+  'Bun' in globalThis ||
+  'Deno' in globalThis ||
+  // With this flag, V8 takes a throw of a formatter for one that nobody catches.
+  /abort.on.uncaught/.test(`${process.execArgv} ${process.env.NODE_OPTIONS}`)
+);
 
 /**
  * Where V8 itself saw the error, told only to the first reader of `stack`. Its text is no source: code may

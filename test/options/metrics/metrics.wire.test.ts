@@ -1,5 +1,6 @@
 /* The metrics, compared with the traffic that was sent. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
@@ -28,6 +29,8 @@ import { ask, exchange, openWire } from '../../support/client.ts';
 import { readExposition } from '../../support/exposition.ts';
 
 const issuer = createTestIssuer();
+
+const ROOT = new URL('../../../', import.meta.url);
 
 const DURATION = 'http_server_request_duration_seconds';
 
@@ -333,7 +336,7 @@ test('adds no series, whatever paths, methods and tokens callers invent', async 
 });
 
 test('names the version of the package and the profile', async (t) => {
-  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+  const { version } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
   const { value } = await start(t);
   assert.equal(value(`gatehouse_info{version="${version}",profile="own table"}`), 1);
 });
@@ -352,6 +355,22 @@ test('shows the start time, the CPU time and the memory of the process', async (
   const used = value('nodejs_heap_size_used_bytes') ?? 0;
   const held = value('nodejs_heap_size_total_bytes') ?? 0;
   assert.ok(2 ** 20 < used && used < held && held < resident && resident < 2 ** 32);
+});
+
+test('shows the other metrics while no file descriptor is left, which Node needs to learn the memory (on Linux, as built)', () => {
+  const program = `
+    const { openSync } = require('node:fs');
+    const metrics = require('./dist/metrics.js').createMetrics();
+    try {
+      for (;;) openSync('/dev/null');
+    } catch {}
+    const text = metrics.text();
+    process.stdout.write(text);`;
+  const words = ['-c', 'ulimit -n 64; exec "$0" -e "$1"', process.execPath, program];
+  const { stdout } = spawnSync('sh', words, { cwd: ROOT, encoding: 'utf8' });
+  assert.match(stdout, /^process_start_time_seconds \d/m);
+  const memory = process.platform === 'linux' ? /^NaN$/ : /^(?:NaN|\d+)$/;
+  assert.match(/^process_resident_memory_bytes (.*)$/m.exec(stdout)?.[1] ?? '', memory);
 });
 
 test('shows by how much timers were late since the last collection', async (t) => {
