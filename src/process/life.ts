@@ -10,18 +10,19 @@ type Signal = 'SIGTERM' | 'SIGINT';
 
 /** Resolves when the hook is done. Meanwhile there is nothing to drain. */
 export async function start(service: ListeningService, onStart: OnStart, options: ServiceOptions) {
-  const onSignal = (signal: Signal) => end(service, signal, 1);
-  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  service.phase.isStarting = true;
   const isDone = await run(() => onStart(shareable(options)), 'start failed', service.log);
   if (!isDone) {
     service.close();
     process.exit(1);
   }
 
-  process.off('SIGTERM', onSignal).off('SIGINT', onSignal);
+  // A signal that came while the hook blocked the process is told within a whole turn.
+  await new Promise((resolve) => setImmediate(setImmediate, resolve));
+  service.phase.isStarting = false;
 }
 
-/** From now on. */
+/** From now on, without a gap: a signal for which nobody listens kills the process, or is lost. */
 export function endOnSignal(service: ListeningService, onStop: OnStop | undefined, clock: Clock) {
   async function drain() {
     const outcome = await service.stop();
@@ -30,7 +31,9 @@ export function endOnSignal(service: ListeningService, onStop: OnStop | undefine
   }
 
   function onSignal(signal: Signal) {
-    if (service.phase.isStopping) return end(service, 'second-signal', 1);
+    const { isStarting, isStopping } = service.phase;
+    if (isStarting) return end(service, signal, 1);
+    if (isStopping) return end(service, 'second-signal', 1);
 
     service.log('shutting down', { reason: signal });
     void drain();

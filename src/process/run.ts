@@ -118,8 +118,8 @@ async function run(planned: Planned, isCheck: boolean) {
   const { service, deployment } = compose(planned, options, isCheck ? recorderOf(events) : options.log);
   if (isCheck) process.exit((await check(service, deployment, events)) ? 0 : 1);
 
-  if (onStart !== undefined) await start(service, onStart, options);
   endOnSignal(service, onStop, clock);
+  if (onStart !== undefined) await start(service, onStart, options);
   return serve(service, deployment);
 }
 

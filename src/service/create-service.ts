@@ -85,8 +85,10 @@ export function createRouteReaders(
   return { readFacts, early, matchRoute: ({ path }) => matchPath(path) };
 }
 
-/** Whether the service is stopping, of which `/readyz` tells. */
 interface Phase {
+  /** While the hook of a process runs, before anything listens. */
+  isStarting?: boolean;
+  /** Of which `/readyz` tells. */
   isStopping: boolean;
 }
 

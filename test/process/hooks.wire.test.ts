@@ -169,6 +169,21 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
     });
   }
 
+  for (const hook of [
+    `() => process.kill(process.pid, 'SIGTERM')`,
+    `async () => { await undefined; process.kill(process.pid, 'SIGTERM'); }`,
+  ]) {
+    test(`a signal that comes while onStart blocks the process is not lost, but ends it with 1: ${hook} [§28]`, async (t) => {
+      const text = `await runService({ routes: [] }, { onStart: ${hook}, onStop: () => tell('onStop') });`;
+      const { exited, logs } = await run(t, text);
+      assert.deepEqual(
+        logs.map(({ message, reason }) => [message, reason]),
+        [['stopped', 'SIGTERM']],
+      );
+      assert.equal(await exited, 1);
+    });
+  }
+
   test('onStop is called after the last response of a drain, and awaited [§28]', async (t) => {
     const text = `${ROUTES} await runService({ routes }, {
       onResponse: ({ path }) => tell('responded', { path }),
