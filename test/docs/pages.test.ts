@@ -89,7 +89,7 @@ for (const page of PAGES) {
     const known = read('.env.example').match(/^(?:# )?[A-Z_]+(?==)/gm) ?? [];
     const settings = known.map((name) => name.replace('# ', ''));
     const elsewhere =
-      /^APP_GUARD$|^(?:SANITIZE_SET|APPEND_FORWARD|ALWAYS_FORWARD_ONLY)$|^(?:NODE|UV|BENCH|FUZZ|SOAK|PAGE|HTTPS|NO|SSL)_|_SERVICE_HOST$|=tcp:/;
+      /^APP_GUARD$|^(?:SANITIZE_SET|APPEND_FORWARD|(?:ALWAYS_)?FORWARD_ONLY)$|^(?:NODE|UV|BENCH|FUZZ|SOAK|PAGE|HTTPS|NO|SSL)_|_SERVICE_HOST$|=tcp:/;
     const names = codeIn(read(page))
       .filter((word) => !elsewhere.test(word))
       .map((word) => /^([A-Z]+_[A-Z_]+)(?:=|$)/.exec(word)?.[1])
@@ -142,6 +142,8 @@ test('docs/README.md lists every page of docs, and README.md links to it', () =>
 test('docs/profiles.md and docs/settings.md give the same defaults for the profiles', () => {
   const [port = [], mode = []] = tableUnder('docs/profiles.md', 'Sample API');
   const settings = read('docs/settings.md');
-  assert.ok(settings.includes(`| \`PORT\`<br>\`server.port\` | \`${port[1]}\` in A, \`${port[2]}\` in B |`));
-  assert.ok(settings.includes(`| ${mode[0]}<br>\`idp.dpopMode\` | ${mode[1]} in A, ${mode[2]} in B |`));
+  assert.ok(
+    settings.includes(`| \`PORT\`<br>\`server.port\` | \`${port[2]}\`; \`${port[1]}\` in profile A |`),
+  );
+  assert.ok(settings.includes(`| ${mode[0]}<br>\`idp.dpopMode\` | ${mode[1]}; ${mode[2]} in profile B |`));
 });

@@ -26,7 +26,7 @@ function inWords({ name }: AnyGuard): string {
   const [, including = '', values] = /^claim (\S+) includes (.+)$/.exec(name) ?? [];
   if (values !== undefined) return `claim ${code(including)} includes ${listed(values, 'and')}`;
 
-  return name.replace(/^claims /, '');
+  return name.replace(/^claims /, 'claims: ');
 }
 
 const ACCESS: Readonly<Record<string, string>> = {

@@ -59,6 +59,10 @@ function readDefaults(profile: string): readonly string[] {
   });
 }
 
+/** With one's own routes, the default is that of the option; one profile has another. */
+const byProfile = (own: string, a: string, b: string) =>
+  own === b ? `${own}; ${a} in profile A` : `${own}; ${b} in profile B`;
+
 /** Escapes Markdown. */
 const plain = (text: string) => text.replaceAll('<', '&lt;').replaceAll('*', '\\*');
 
@@ -66,13 +70,13 @@ export function settingsTable(written: readonly Cells[]): string {
   const meanings = readMeanings();
   const inA = readDefaults('A');
   const inB = readDefaults('B');
-  const derived = Object.values(ROWS).map((row, index) => {
+  const derived = Object.entries<Setting<any>>(ROWS).map(([name, row], index) => {
     const names = [row.env, row.yaml].filter((name) => name !== '').map(code);
     const a = inA[index] ?? '';
     const b = inB[index] ?? '';
     const meaning = meanings.get(row.env);
     const isB = a === b || row.env === 'PROFILE';
-    const cells = [names.join('<br>'), isB ? b : `${a} in A, ${b} in B`];
+    const cells = [names.join('<br>'), isB ? b : byProfile(shown(OF_OPTIONS[name]), a, b)];
     return meaning === undefined ? cells : [...cells, plain(meaning)];
   });
   const others = [

@@ -1,6 +1,7 @@
 /* The recipes of docs/recipes.md that need more than the package.
 
-   Shows: that the [recipes](docs/recipes.md) work with PostgreSQL, including during outages.
+   Shows: that the event, PostgreSQL and Express [recipes](docs/recipes.md) work, including during database
+   outages.
    Takes: 1 min.
    Needs: packages, postgresql. */
 import { tryEventClients } from './events.ts';
