@@ -30,8 +30,8 @@ function partsIn(owner: object) {
 
 function importsOf(options: ServiceOptions) {
   const names = [options, ...Object.values(options.issuers ?? {})].flatMap(partsIn);
-  const used = Object.keys(PATHS).filter((name) => names.includes(name));
-  return used.map((name) => PATHS[name]);
+  const used = Object.entries(PATHS).filter(([name]) => names.includes(name));
+  return used.map(([, path]) => path);
 }
 
 /** What is likely wrong, and the fix, with the names of settings for the first issuer. */
@@ -166,16 +166,15 @@ function takenPaths({ routes }: Routes) {
   });
 }
 
-/** What the log would have had. */
-export interface Event {
-  readonly event: LogEvent;
-  readonly fields: Fields;
-}
-
 /** For standard error, not for the log. */
 interface Failure {
   readonly event: LogEvent;
   readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What the log would have had. */
+export interface Event extends Failure {
+  readonly fields: Fields;
 }
 
 const FAILURES: readonly LogEvent[] = [

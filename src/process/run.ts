@@ -194,8 +194,7 @@ function argumentProblems([word, ...others]: readonly string[], { settings, stra
 
 async function serve(service: ListeningService, deployment: Deployment) {
   const { log } = service;
-  const listening = service.listen().catch((error) => endWithoutPort(error, log));
-  const { address, ...ports } = await listening;
+  const { address, ...ports } = await service.listen().catch((error) => endWithoutPort(error, log));
 
   log('listening', { ...ports, address: printable(address), ...summaryOf(deployment) });
   // Choice: one unhandled rejection of a handler must not end every request.

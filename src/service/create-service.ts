@@ -109,7 +109,8 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
     isService: true,
   });
 
-  const options = optionsOf(checks, values, kind);
+  const hiddenField = Part.contentOf(values.clientCertificates)?.field;
+  const options = { ...checks, ...values, clock: kind.clock, hiddenField };
   const readers = createReaders(kind, served, ownRoutes, checks.early, options);
   Part.use(values, ...Object.values(values.issuers));
 
@@ -121,10 +122,6 @@ function composeResponder(readers: Readers, checks: Checks, options: ServiceValu
   const pipeline = new Pipeline(readers, checks.decide, options);
   const observer = tellResponses(checks.observer, options, clock, checks.log);
   return new Responder(pipeline, checks.replies, observer, clock);
-}
-
-function optionsOf(checks: Checks, values: ServiceValues, { clock }: Kind) {
-  return { ...checks, ...values, clock, hiddenField: Part.contentOf(values.clientCertificates)?.field };
 }
 
 function createReaders(

@@ -54,7 +54,8 @@ function watchAll(t: TestContext, maxBytes: number | undefined, ...connections: 
 const TOO_LARGE = { reason: 'too-large', code: '' };
 
 test('data may be as many bytes as the limit, of all connections together, and one more ends them all [F6]', async (t) => {
-  const [one, other] = [new Connection(), new Connection()];
+  const one = new Connection();
+  const other = new Connection();
   const { limit } = watchAll(t, 10, one, other);
   one.receive(6);
   other.receive(4);
@@ -68,7 +69,8 @@ test('data may be as many bytes as the limit, of all connections together, and o
 });
 
 test('data above TLS counts, too, and its end is that of the connection below [F6]', async (t) => {
-  const [below, above] = [new Connection(), new Connection()];
+  const below = new Connection();
+  const above = new Connection();
   const { limit } = watchAll(t, 10, below);
   limit.count(above.asSocket);
   above.receive(11);
@@ -78,7 +80,8 @@ test('data above TLS counts, too, and its end is that of the connection below [F
 });
 
 test('TLS may add 128 KiB, whatever the data, and one byte more is noticed within 20 ms [RFC 8446 §4.6, F6]', async (t) => {
-  const [one, other] = [new Connection(5_000), new Connection(7_000)];
+  const one = new Connection(5_000);
+  const other = new Connection(7_000);
   const { limit, look } = watchAll(t, 10, one, other);
   one.receive(10, MAX_TLS_BYTES - 1);
   other.receive(0, 1);
