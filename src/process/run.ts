@@ -94,9 +94,8 @@ export async function runWith(plan: Plan): Promise<void> {
 
   const loaded = await load(plan.table);
   const { settings } = loaded;
-  const { hooks } = plan;
-  const routes = plan.routesFor(settings);
-  const planned = { kind: plan.kindFor(settings), routes, hooks, loaded };
+  const kind = plan.kindFor(settings);
+  const planned = { kind, routes: plan.routesFor(settings), hooks: plan.hooks, loaded };
   const ofPlan = await planProblems(planned);
   endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
   return word === '--probe' ? probe(settings) : run(planned, word === '--check');
