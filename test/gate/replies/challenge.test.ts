@@ -310,7 +310,7 @@ for (const [refusal, status] of [
 test('names the demanded login in the challenge, but not in the body [RFC 9470 §3]', () => {
   const demands = { acr_values: 'mfa', other: undefined, max_age: '0' };
   const shown = show(refuse('login-insufficient', { demands }).refusal);
-  const sentence = 'the login of the token is not recent or strong enough';
+  const sentence = 'the login of the user is not recent or strong enough';
   const error = ERROR('insufficient_user_authentication', sentence);
   assert.deepEqual(
     [shown.status, lines(shown.headers), shown.body],

@@ -156,7 +156,7 @@ async function serve(t: TestContext, more: Partial<RoutesToTest> = {}) {
 const METADATA = 'resource_metadata="https://api.test/.well-known/oauth-protected-resource"';
 
 const LOGIN =
-  'error="insufficient_user_authentication", error_description="the login of the token is not recent or strong enough"';
+  'error="insufficient_user_authentication", error_description="the login of the user is not recent or strong enough"';
 
 for (const [what, environment, path, expected] of [
   ['', {}, '/first', [`Bearer realm="api", ${LOGIN}, acr_values="mfa phr", max_age="0"`]],
