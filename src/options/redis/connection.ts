@@ -10,6 +10,8 @@ export const REPLY_MILLIS = 1_000;
 const MAX_REPLY_LENGTH = 64 * 1024;
 export const MAX_WAITING = 10_000;
 const MAX_PORT = 65_535;
+/** Networks forget silent connections, often after minutes, and tell neither side. */
+const PROBE_MILLIS = 60_000;
 
 const CLOSED = 'closed';
 
@@ -47,7 +49,7 @@ export class Connection {
     this.#clock = clock;
     this.#cancelTimer = clock.after(endpoint.greetingMillis, this.#giveUp);
     this.#socket = connectTo(endpoint, () => {
-      this.#socket.setNoDelay();
+      this.#socket.setNoDelay().setKeepAlive(true, PROBE_MILLIS);
       onOpen();
     }).setEncoding('latin1');
 

@@ -398,6 +398,16 @@ describe('timeouts', () => {
     assert.equal((await client.logged('replay store lost')).reason, 'timeout');
   });
 
+  test('lets the system ask a minute into a silence whether the store is still there, since networks forget silent connections', async (t) => {
+    const asked = t.mock.method(Socket.prototype, 'setKeepAlive');
+    const { client } = await startPair(t);
+    await client.greeted();
+    assert.deepEqual(
+      asked.mock.calls.map(({ arguments: given }) => given),
+      [[true, 60_000]],
+    );
+  });
+
   test('lets ten thousand proofs wait, and refuses the next at once', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = Array.from({ length: 10_000 }, (_, index) => client.record(`jti ${index}`));
