@@ -143,6 +143,21 @@ test('routes, services, gates, json() and query() can be exported without annota
   assert.doesNotMatch(made, /dist\/|\bany\b/);
 });
 
+test('each path has its types in a project with @types/node that names no types, as TypeScript 6 and newer expect', () => {
+  const manifest = readFileSync(join(directory, 'node_modules/gatehouse-http/package.json'), 'utf8');
+  const { exports } = JSON.parse(manifest) as { exports: Record<string, object> };
+  const compiler = join(ROOT, 'node_modules/typescript');
+  const flags = '--noEmit --strict --module nodenext --target es2022 --lib es2022'.split(' ');
+  for (const path of Object.keys(exports)) {
+    const name = join('gatehouse-http', path);
+    writeFileSync(join(directory, 'unnamed.ts'), `import * as all from '${name}';\nvoid all;\n`);
+    compile(directory, compiler, ...flags, 'unnamed.ts');
+  }
+  const wrong = `import { mount, open } from 'gatehouse-http';\n// @ts-expect-error\nmount('/a', open, () => 5);\n`;
+  writeFileSync(join(directory, 'unnamed.ts'), wrong);
+  compile(directory, compiler, ...flags, '--skipLibCheck', 'unnamed.ts');
+});
+
 test('the sample for any other server in docs/in-front-of-your-server.md compiles with strict types and without, as in a new Next.js project', () => {
   const [lines = ''] = samplesUnder('docs/in-front-of-your-server.md', 'Any other server', 'ts');
   const opening = `import { needs, scope, type Gate } from 'gatehouse-http/gate';\ndeclare const gate: Gate;\n`;

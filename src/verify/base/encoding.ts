@@ -1,6 +1,8 @@
 // Strict readers of base64url, UTF-8 and JSON. Promises: refuses base64url that is not canonical, and
 // invalid UTF-8.
 
+// With TypeScript 6 and newer, a project that does not name the types of Node would have none of them.
+/// <reference types="node" preserve="true" />
 import { types } from 'node:util';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
