@@ -82,8 +82,8 @@ async function startWhole(t: TestContext) {
   await stand.logged('revocation store ready');
   // It was not up when its map was learnt, which is learnt again.
   stand.clock.advance(1_000);
-  while (stand.clock.pending.length > 0) await turns(1);
   while (ended(nodes.first).join() !== 'true,false,true') await turns(1);
+  while (stand.clock.pending.length > 0) await turns(1);
   return { ...nodes, stand };
 }
 
@@ -334,6 +334,16 @@ describe('a cluster', () => {
     });
   });
 
+  test('is learnt again at once, if that was more than a second ago', async (t) => {
+    const { first, stand } = await startWhole(t);
+    stand.clock.advance(1_001);
+    const good = first.say;
+    first.say = (words, socket) => (words[0] === 'MGET' ? '-CLUSTERDOWN x\r\n' : good(words, socket));
+    assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    await turns(20);
+    assert.deepEqual(stand.clock.pending, [0]);
+  });
+
   test('is learnt in one round at a time [§30]', async (t) => {
     const nodes = await startNodes(t);
     const { first, second } = nodes;
@@ -398,6 +408,17 @@ describe('a cluster', () => {
       ['replay store lost', 'replay store ready'],
     );
     assert.deepEqual(await recorded('whole'), new Set(['new']));
+  });
+
+  test('is not said to respond while no node has some slots, although a node replies for the others [J7]', async (t) => {
+    const nodes = await startNodes(t);
+    const { first } = nodes;
+    const slot = slotOf(keyFor('sub', 'user 1'));
+    nodes.map = slots([slot, slot, first.port]);
+    const stand = await openStand(t, { address: addressOf(first) });
+    assert.equal((await stand.logged('revocation store lost')).reason, 'CLUSTERDOWN');
+    await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted');
+    assert.deepEqual([stand.isUp(), stand.logs.length], [false, 1]);
   });
 
   test('is ready, although a range stands twice in its map', async (t) => {
