@@ -128,7 +128,8 @@ class Asking {
     this.#waiting += 1;
 
     return new Promise<Outcome>((resolve) => {
-      const cancel = clock.after(this.#limitMillis, () => end('timeout'));
+      // After the turn: this timer may be late, and the decision on its way.
+      const cancel = clock.after(this.#limitMillis, () => setImmediate(end, 'timeout'));
       const ignore = onLoss(connection, () => end('gone'));
       let isOver = false;
 

@@ -120,8 +120,13 @@ export class Connection {
     if (oldest === undefined) return;
 
     const millis = oldest.sentAt + REPLY_MILLIS - this.#clock.monotonic();
-    this.#cancelTimer = this.#clock.after(millis, this.#giveUp);
+    // After the turn: this timer may be late, and the reply on its way.
+    this.#cancelTimer = this.#clock.after(millis, () => setImmediate(this.#giveUpOn, oldest));
   }
+
+  #giveUpOn = (late: Command) => {
+    if (this.#waiting[0] === late) this.#giveUp();
+  };
 }
 
 function connectTo({ host, port, isTls }: Endpoint, opened: () => void) {

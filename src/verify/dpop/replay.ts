@@ -121,7 +121,8 @@ export function createOwnStore(isNew: IsNewProof, clock: Clock, log: Log): Repla
     waiting += 1;
     let cancel = () => {};
     const late = new Promise((resolve) => {
-      cancel = clock.after(VERDICT_MILLIS, () => resolve(LATE));
+      // After the turn: this timer may be late, and the verdict on its way.
+      cancel = clock.after(VERDICT_MILLIS, () => setImmediate(resolve, LATE));
     });
     return Promise.race([answer, late]).finally(() => {
       cancel();

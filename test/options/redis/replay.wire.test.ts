@@ -321,6 +321,23 @@ describe('timeouts', () => {
     assert.equal(client.record('c'), 'unavailable');
   });
 
+  test('takes a reply that is on its way when the second is over, as when the process was busy or stopped', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const verdicts = [client.record('a'), client.record('b')];
+    await store.received(GREETING + 2);
+    // From here, as from a timer, the next turn reads before it calls what `setImmediate` took.
+    await new Promise(setImmediate);
+    // The timer is late, and what the system has received is read only after it.
+    store.sockets[0]?.write('+OK\r\n+OK\r\n');
+    client.clock.advance(60_000);
+    assert.deepEqual(await Promise.all(verdicts), ['new', 'new']);
+    const late = client.record('c');
+    await store.received(GREETING + 3);
+    client.clock.advance(1_000);
+    assert.equal(await late, 'unavailable');
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+  });
+
   test('ends the connection a second after a command was sent, even if replies to earlier commands arrive meanwhile [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdicts = ['a', 'b', 'c'].map((jti) => client.record(jti));

@@ -129,6 +129,20 @@ for (const [what, isNew, reason] of LOSSES) {
   });
 }
 
+test('takes a verdict that is on its way when the second is over, as when the process was busy or stopped', async () => {
+  const answers: ((isNew: boolean) => void)[] = [];
+  const { record, clock, lines } = openStore(() => new Promise((resolve) => answers.push(resolve)));
+  const verdicts = [record('a'), record('b')];
+  // The timer is late, and what the system has received is read only after it.
+  clock.advance(60_000);
+  answers[0]!(true);
+  assert.deepEqual(await Promise.all(verdicts), ['new', 'unavailable']);
+  assert.deepEqual(
+    lines.map(({ event }) => event),
+    ['replay store lost'],
+  );
+});
+
 test('logs nothing while the function responds', () => {
   const { record, lines } = openStore(() => true);
   record();
