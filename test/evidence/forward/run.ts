@@ -5,7 +5,7 @@
    request is served otherwise than it was judged, or a question costs more than MOST_RATIO times the request
    itself. `FORWARD_ROUNDS` is the number of rounds in which the cost is measured.
 
-   Shows: how nginx and Caddy with gatehouse handle unusual request targets and restarts, and what an auth
+   Shows: how nginx and Caddy handle unusual request targets and gatehouse's restarts, and what an auth
    request costs.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
