@@ -170,7 +170,7 @@ for (const [words, held] of [
   ['in a request without a certificate', { cnf: ofCertificate }],
   ['header from an untrusted address', { cnf: ofCertificate, certificate: client, peer: '192.0.2.1' }],
   ['unbound Bearer token', { certificate: client }],
-  ['key-bound token with a proof signed with its key', { cnf: ofKey, scheme: 'DPoP' }],
+  ['key-bound token with a valid proof', { cnf: ofKey, scheme: 'DPoP' }],
   ['bound to a key and a certificate', { cnf: { ...ofKey, ...ofCertificate }, scheme: 'DPoP' }],
 ] as const) {
   test(`gives the response of the page to a request: ${words} [FAPI 2.0 §5.3.4(5), RFC 8705 §3]`, async () => {
