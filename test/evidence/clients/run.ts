@@ -4,7 +4,7 @@
    with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
    it.
 
-   Shows: that two MCP SDKs, `oauth4webapi` and a page in Chromium get a token by themselves, given only the
+   Shows: that two MCP SDKs, `oauth4webapi` and a page in Chromium get a token, given only the
    API's URL.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
