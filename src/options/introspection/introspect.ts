@@ -8,6 +8,7 @@ import { isFiniteNumber, isPresent, withoutPrototype, type JsonObject } from '..
 import type { Surroundings } from '../../verify/base/events.ts';
 import { refuse, Refused, type Found } from '../../verify/base/refusal.ts';
 import type { DpopMode } from '../../verify/credentials.ts';
+import { checkTimes } from '../../verify/token/claims.ts';
 import {
   sealResponse,
   verifiedOf,
@@ -83,7 +84,10 @@ export function createIntrospect(
   function confirmJwt(token: string, verified: Verdict, issuer: Issuer) {
     if (verified instanceof Refused || verifiedOf(verified).issuer !== issuer) return verified;
 
-    return decide(token, verifiedOf(verified).found, () => verified);
+    const { claims, found } = verifiedOf(verified);
+    // RFC 7519 §4.1.4: asking may have taken long.
+    const accept = () => checkTimes(claims, issuer, clock.now() / 1000)?.with(found) ?? verified;
+    return decide(token, found, accept);
   }
 
   return {

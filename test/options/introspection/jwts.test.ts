@@ -102,6 +102,19 @@ describe('a JWT', () => {
     assert.equal(stand.asked.length, 1);
   });
 
+  test('that expires while its issuer is asked is refused, and the refusal names its key [RFC 7519 §4.1.4, §22]', async () => {
+    const stand = await openJwts({
+      say() {
+        stand.clock.advance(4_000);
+        return { active: true };
+      },
+    });
+    const { refusal, found } = await stand.refused(issue({ exp: NOW + 4 }));
+    assert.equal(refusal.reason, 'expired');
+    assert.deepEqual(found, { kid: signingKey.kid, issuerName: 'idp' });
+    assert.deepEqual(stand.counts, ['introspection active idp']);
+  });
+
   test('is verified anew although the answer is kept [§22, J5]', async () => {
     const stand = await openJwts({ options: { cacheSeconds: 300 } });
     await stand.verdict(GOOD);
