@@ -47,7 +47,10 @@ Settings come from the environment, .env and application.yml: see docs/settings.
 const LISTEN_ADVICE = 'set another HOST, PORT or METRICS_PORT, or end the process that has the port';
 
 /** Arguments that need no settings. */
-const TEXTS: Readonly<Record<string, string>> = { '--help': HELP, '--version': VERSION };
+const TEXTS = new Map([
+  ['--help', HELP],
+  ['--version', VERSION],
+]);
 
 /**
  * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings, routes or hooks
@@ -88,17 +91,22 @@ interface Planned {
 
 export async function runWith(plan: Plan): Promise<void> {
   const words = process.argv.slice(2);
-  const [word = ''] = words;
-  const text = words.length === 1 ? TEXTS[word] : undefined;
-  if (text !== undefined) return console.log(text);
+  const text = TEXTS.get(words.join(' '));
+  if (text) return console.log(text);
 
-  const loaded = await load(plan.table);
+  // `cwd` throws if it is gone.
+  const directory = catching('Error', process.cwd);
+  const loaded = directory ? await loadFrom(plan.table, process.env, directory) : NOTHING;
   const { settings } = loaded;
-  const kind = plan.kindFor(settings);
-  const planned = { kind, routes: plan.routesFor(settings), hooks: plan.hooks, loaded };
+  const planned = {
+    kind: plan.kindFor(settings),
+    routes: plan.routesFor(settings),
+    hooks: plan.hooks,
+    loaded,
+  };
   const ofPlan = await planProblems(planned);
-  endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
-  return word === '--probe' ? probe(settings) : run(planned, word === '--check');
+  await endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
+  return words.includes('--probe') ? probe(settings) : run(planned, words.includes('--check'));
 }
 
 async function planProblems({ kind, routes, hooks, loaded: { settings } }: Planned) {
@@ -115,7 +123,7 @@ async function run(planned: Planned, isCheck: boolean) {
   const options = { ...(await optionsOf(settings)), ...others };
   const events: Event[] = [];
   const { service, deployment } = compose(planned, options, isCheck ? recorderOf(events) : options.log);
-  if (isCheck) process.exit((await check(service, deployment, events)) ? 0 : 1);
+  if (isCheck) return exit((await check(service, deployment, events)) ? 0 : 1);
 
   endOnSignal(service, onStop, clock);
   if (onStart !== undefined) await start(service, onStart, options);
@@ -151,18 +159,19 @@ function recorderOf(events: Event[]): LogPart {
 }
 
 /** Writes all problems, and ends the process. */
-function endIfAny(problems: readonly string[]) {
+async function endIfAny(problems: readonly string[]) {
   if (problems.length === 0) return;
 
-  const lines = new ConfigurationError(problems).problems;
-  for (const line of lines) console.error(`configuration: ${line}`);
-  process.exit(1);
+  for (const line of new ConfigurationError(problems).problems) console.error(`configuration: ${line}`);
+  await exit(1);
 }
 
-function load(table: SettingsTable): Promise<Loaded> | Loaded {
-  // `cwd` throws if it is gone.
-  const directory = catching('Error', process.cwd);
-  return directory === undefined ? NOTHING : loadFrom(table, process.env, directory);
+/** What a pipe has not taken when a process exits is lost. */
+async function exit(code: number) {
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise((resolve) => stream.on('error', resolve).write('', resolve));
+  }
+  process.exit(code);
 }
 
 const NOTHING: Loaded = {
@@ -213,8 +222,7 @@ function endWithoutPort(error: PortError, log: Log): never {
   const { host = 'all addresses', port, code } = error;
   if (port === undefined) throw error;
 
-  const address = printableSetting(host);
-  log('cannot listen', { address, port, code: printable(String(code)) });
+  log('cannot listen', { address: printableSetting(host), port, code: printable(String(code)) });
   console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
   return process.exit(2);
 }

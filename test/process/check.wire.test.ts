@@ -363,6 +363,18 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.ok(line.includes('issuer partner, status-refused (403); ') && line.endsWith(fix), line);
   });
 
+  test('prints a whole report that is longer than a pipe takes at once', async () => {
+    const routes = `
+      import { get, open, runService } from '${new URL('../../dist/gatehouse.js', import.meta.url).href}';
+      const pairOf = (name) => ['{id}', 'latest'].map((last) => get('/' + name + '/' + last, open, () => ({})));
+      const names = Array.from({ length: 1_500 }, (_, index) => 'long-'.repeat(50) + index);
+      runService({ routes: names.flatMap(pairOf) });`;
+    const program = [process.execPath, 'routes.mjs'];
+    const files = { 'routes.mjs': routes };
+    const report = reportOf(await runCommand(['--check'], providerSettings(provider), files, program));
+    assert.deepEqual([report.takenPaths].flat().length, 1_500);
+  });
+
   test('works while a service runs with the same settings', async (t) => {
     const service = await runProcess(t, { environment: providerSettings(provider) });
     reportOf(await check({ PORT: String(service.port) }));
@@ -376,6 +388,14 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       ['IDP_DOMAIN', 'IDP_AUDIENCE', 'PORT'],
     );
   });
+
+  for (const words of [['--check'], []]) {
+    test(`reports more problems than a pipe takes at once${words.map((word) => `, with ${word} too`)}`, async () => {
+      const files = { '.env': 'no setting\n'.repeat(3_000) };
+      const lines = problemsOf(await runCommand(words, DOWN, files));
+      assert.equal(lines.length, 3_000);
+    });
+  }
 
   test('reports keys and store together when neither is available, and shows no secret', async () => {
     const lines = problemsOf(
@@ -646,6 +666,7 @@ describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
     ['--help', '--check'],
     ['--version', ''],
     ['start'],
+    ['toString'],
     ['--check', ''],
     [''],
   ]) {
