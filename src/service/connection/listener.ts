@@ -70,7 +70,9 @@ export class Listener {
   #held: (() => void)[] | undefined;
   #cancelSweep = () => {};
   #sweptAtMillis = 0;
-  /** Counts sweeps: while the process was stopped, no client was late. */
+  /** When everything was read that had arrived before a sweep. */
+  #readAtMillis = 0;
+  /** For clients: while the process was stopped, none was late. */
   #ranMillis = 0;
 
   constructor(responder: Responds, clock: Clock, requestMillis = REQUEST_MILLIS) {
@@ -101,8 +103,8 @@ export class Listener {
       const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
       // If unread responses or an unread body have paused the socket, the sweep ends it; also if the process
       // was stopped, because what the client sent meanwhile is not read yet.
-      const sinceSweepMillis = this.#clock.monotonic() - this.#sweptAtMillis;
-      const isUnread = socket.isPaused() || sinceSweepMillis > MAX_LATE_MILLIS;
+      const sinceReadMillis = this.#clock.monotonic() - this.#readAtMillis;
+      const isUnread = socket.isPaused() || sinceReadMillis > MAX_LATE_MILLIS;
       if (!isLate || !isUnread) this.#refuseArriving(socket, refusalFor(error));
     });
   }
@@ -150,7 +152,9 @@ export class Listener {
   }
 
   #sweep() {
-    this.#ranMillis += SWEEP_MILLIS;
+    const nowMillis = this.#clock.monotonic();
+    this.#ranMillis += Math.min(nowMillis - this.#sweptAtMillis, MAX_LATE_MILLIS);
+    this.#sweptAtMillis = nowMillis;
     for (const [socket, connection] of this.#connections) {
       if (connection.isOverdue(this.#ranMillis)) socket.destroy();
       else if (connection.isLate(this.#ranMillis)) this.#refuseArriving(socket, LATE);
@@ -159,7 +163,7 @@ export class Listener {
     }
     // After the turn, which reads what has arrived.
     setImmediate(() => {
-      this.#sweptAtMillis = this.#clock.monotonic();
+      this.#readAtMillis = this.#clock.monotonic();
     });
     this.#sweepLater();
   }

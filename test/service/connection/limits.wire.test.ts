@@ -222,6 +222,16 @@ describe('the listener', { timeout: 120_000 }, () => {
     }
   });
 
+  test('times clients by the clock, however late a busy process looks at them [RFC 9112 §9.3]', async (t) => {
+    const listener = await openListener(t);
+    await openUsedWire(listener.port);
+    for (let looks = 0; looks < 18; looks += 1) listener.clock.advance(4_000);
+    assert.equal(listener.sockets[0]?.destroyed, false);
+    listener.clock.advance(4_000);
+    assert.equal(listener.sockets[0]?.destroyed, true);
+    await listener.gone();
+  });
+
   test('does not count the time for which the process was stopped against a client that reads', async (t) => {
     const listener = await openListener(t);
     const { port, server } = listener;
