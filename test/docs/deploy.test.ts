@@ -168,7 +168,7 @@ for (const [language, file] of [
         .split('\n')
         .map((line) => line.trim()),
     );
-    const shown = sampleUnder(PAGE, 'nginx and haproxy', language)
+    const shown = sampleUnder(PAGE, 'nginx and HAProxy', language)
       .split('\n')
       .map((line) => line.trim());
     assert.ok(shown.length > 4);

@@ -1,6 +1,6 @@
 /* Measures gatehouse beside its peers and a plain node:http server: prints a table, draws a picture.
 
-   Shows: the figures of [docs/speed.md](docs/speed.md) (`BENCH_SHORT=1` for the cases with a goal, 8 min;
+   Shows: the figures in [docs/speed.md](docs/speed.md) (`BENCH_SHORT=1` for the cases with a goal, 8 min;
    `BENCH_NODE=24` for another line of Node).
    Takes: 14 min.
    Needs: packages, a quiet machine. */

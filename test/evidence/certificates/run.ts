@@ -2,7 +2,7 @@
    Each gets a bound token with its certificate, with another, with none, and with a field that the client forges; and a
    session that is resumed without a certificate, under TLS 1.2 and 1.3. The compiler takes the lines first.
 
-   Shows: how the servers of [docs/certificates.md](docs/certificates.md) treat valid, wrong, missing and
+   Shows: how the servers in [docs/certificates.md](docs/certificates.md) treat valid, wrong, missing and
    forged certificates.
    Takes: 15 s.
    Needs: packages. */
