@@ -48,7 +48,7 @@ const authoritiesIn: Understand<readonly string[]> = (content) => {
 
 function isCertificate(block: string) {
   try {
-    return new X509Certificate(block).raw.length > 0;
+    return Boolean(new X509Certificate(block));
   } catch {
     // OpenSSL has an error for each form that it cannot read.
     return false;
