@@ -1,6 +1,9 @@
 /* A store that is a cluster, or that sentinels watch, played by fake stores: where commands go, and what
    happens when a node moves, splits off or goes away. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { slotOf } from '../../../src/options/redis/discovery.ts';
 import { openClient, startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
@@ -97,6 +100,10 @@ describe('a cluster', () => {
     const owner = slotOf(key) < 8_192 ? first : second;
     assert.equal(asked(owner).length, 5);
     assert.equal(asked(first).length + asked(second).length, 5);
+    assert.deepEqual(first.commands.slice(0, 2), [
+      ['AUTH', 'secret'],
+      ['CLUSTER', 'SLOTS'],
+    ]);
     assert.deepEqual(second.commands.slice(0, 2), [['AUTH', 'secret'], ['PING']]);
     assert.equal(second.sockets.length, 1);
   });
@@ -230,6 +237,8 @@ describe('a cluster', () => {
     await first.received(first.commands.length + 1);
     await untilSo(stand, () => stand.clock.monotonic() >= 1_000);
     assert.equal(await verdict, UNAVAILABLE);
+    // A node that has no slots is none that is missed.
+    assert.equal(stand.logs.length, 1);
   });
 
   test('answers nothing when the second node sends the command on as well', async (t) => {
@@ -249,6 +258,7 @@ describe('a cluster', () => {
     assert.equal(asked(first).length + asked(second).length, 2);
     await turns(50);
     assert.deepEqual([ended(first), ended(second)], [[true, false], [false]]);
+    assert.equal(stand.logs.length, 1);
   });
 
   test('waits no longer than a second in all for a node that it is sent to', async (t) => {
@@ -272,11 +282,6 @@ describe('a cluster', () => {
     assert.equal(isOver, false);
     stand.clock.advance(1);
     assert.equal(await verdict, UNAVAILABLE);
-
-    // A node that has no slots is none that is missed.
-    await untilSo(stand, () => ended(silent)[0]);
-    await turns(20);
-    assert.equal(stand.logs.length, 1);
   });
 
   test('answers what waits for a node at once when it is closed, and leaves nothing open', async (t) => {
@@ -355,12 +360,32 @@ describe('a cluster', () => {
       if (words[0] === 'CLUSTER') return undefined;
       return words[0] === 'MGET' ? `-MOVED 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
     };
+    second.say = (words, socket) => (words[0] === 'CLUSTER' ? undefined : good(words, socket));
     const learnt = () => [first, second].flatMap((node) => asked(node, 'CLUSTER')).length;
     assert.equal(await stand.verdict(TOKEN), 'accepted');
-    await untilSo(stand, () => learnt() > 1);
-    const before = learnt();
+    await untilSo(stand, () => learnt() > 2);
+    await turns(20);
+    const before = [learnt(), stand.clock.pending];
     assert.equal(await stand.verdict(TOKEN), 'accepted');
-    assert.equal(learnt(), before);
+    await turns(20);
+    assert.deepEqual([learnt(), stand.clock.pending], before);
+  });
+
+  test('is learnt again when a node is lost, from the other hosts of its address [§30]', async (t) => {
+    const { first, second, map } = await startNodes(t);
+    const other = await startFakeStore(t, (words, socket) =>
+      words[0] === 'CLUSTER' ? nodes.map : storeWith(new Map())(words, socket),
+    );
+    const nodes = { map: map.replaceAll(String(second.port), String(first.port)) };
+    first.say = other.say;
+    const stand = await openStand(t, { address: addressOf(first, other) });
+    await stand.logged('revocation store ready');
+    stand.clock.advance(1_000);
+    while (asked(other, 'CLUSTER').length < 2 || stand.clock.pending.length > 0) await turns(1);
+    nodes.map = slots([0, 16_383, second.port]);
+    await first.close();
+    await stand.logged('revocation store lost');
+    await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted');
   });
 
   test('answers 503 for exactly the slots of a node that is away, until another has them [J7]', async (t) => {
@@ -469,8 +494,8 @@ describe('a cluster', () => {
     assert.equal(await client.record('jti 1'), 'new');
   });
 
-  for (const late of ['stale', 'heir'] as const) {
-    test(`is learnt from the node that names fewest lost ones, also when the ${late} replies last [§30]`, async (t) => {
+  for (const late of ['stale', 'heir', 'equal', 'whole'] as const) {
+    test(`is learnt from the first node that names fewest lost ones, also when the ${late} replies last [§30]`, async (t) => {
       const nodes = await startNodes(t);
       const { first, second } = nodes;
       const dead = await startFakeStore(t);
@@ -495,8 +520,14 @@ describe('a cluster', () => {
       await client.logged('replay store ready');
       const lost = slots([0, 5_460, first.port], [5_461, 10_922, stranger.port], [10_923, 16_383, dead.port]);
       const heir = slots([0, 10_922, second.port], [10_923, 16_383, dead.port]);
-      stale.say = late === 'stale' ? playLate(lost) : play(lost);
+      const equal = slots([0, 10_922, stranger.port], [10_923, 16_383, dead.port]);
+      const whole = slots([0, 16_383, second.port]);
+      if (late === 'stale') stale.say = playLate(lost);
+      if (late === 'equal') stale.say = playLate(equal);
+      if (late === 'heir') stale.say = play(lost);
+      if (late === 'whole') stale.say = play(equal);
       second.say = late === 'heir' ? playLate(heir) : play(heir);
+      if (late === 'whole') second.say = playLate(whole);
       await first.close();
       await dead.close();
 
@@ -713,6 +744,46 @@ describe('sentinels', () => {
       const stand = await openStand(t, { address: addressOfSentinels(watcher) });
       assert.equal((await stand.logged('revocation store lost')).reason, reason);
       assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    });
+  }
+});
+
+describe('over TLS', () => {
+  const file = (name: string) => readFileSync(new URL(`../../idp/tls/${name}.pem`, import.meta.url));
+
+  for (const [scheme, rest] of [
+    ['rediss-cluster', ''],
+    ['rediss-sentinel', '?master=main'],
+  ] as const) {
+    test(`the hosts of ${scheme} are asked`, async (t) => {
+      const good = storeWith(new Map());
+
+      const say: Say = (words, socket) => {
+        if (words[0] === 'CLUSTER') return slots([0, 16_383, store.port]);
+        if (words[0] === 'SENTINEL') return `*2\r\n${bulk('127.0.0.1')}${bulk(String(store.port))}`;
+        return words[0] === 'ROLE' ? `*3\r\n${bulk('master')}:0\r\n*0\r\n` : good(words, socket);
+      };
+
+      const store = await startFakeStore(t, say, { cert: file('provider'), key: file('provider-key') });
+      const stand = await openStand(t, { address: `${scheme}://:secret@127.0.0.1:${store.port}${rest}` });
+      await stand.logged('revocation store ready');
+      assert.equal(await stand.verdict(TOKEN), 'accepted');
+    });
+
+    test(`the hosts of ${scheme} are told nothing, not even a password, if they do not speak it`, async (t) => {
+      const pieces: Buffer[] = [];
+      const server = createServer((socket) => {
+        socket.on('error', () => {});
+        socket.on('data', (piece) => pieces.push(piece));
+        socket.write('-ERR what is this\r\n');
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      t.after(() => server.close());
+      const { port } = server.address() as AddressInfo;
+      const stand = await openStand(t, { address: `${scheme}://:secret@127.0.0.1:${port}${rest}` });
+      await stand.logged('revocation store lost');
+      assert.doesNotMatch(Buffer.concat(pieces).toString('latin1'), /secret|AUTH|CLUSTER|SENTINEL/);
     });
   }
 });
