@@ -7,8 +7,12 @@ const MOST = 20;
 /** Of sets whose last fetch failed. */
 const MOST_AGAIN = 5;
 
+/** Of the 5 s that a fetch has, with its turn. One that began later would only fail, and count as failed. */
+const MAX_WAITING_MILLIS = 4_500;
+
 interface Turn {
   readonly isAgain: boolean;
+  readonly lateAtMillis: number;
   readonly begin: () => void;
 }
 
@@ -17,6 +21,11 @@ export class Slots {
   /** Those that run, too, in the order in which they came. */
   readonly #turns = new Set<Turn>();
   readonly #running = new Set<Turn>();
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /**
    * Calls `fetch` in its turn. When `signal` aborts, it rejects and gives the slot back, even if `fetch`
@@ -25,7 +34,8 @@ export class Slots {
   async run<Result>(isAgain: boolean, signal: AbortSignal, fetch: () => Promise<Result>): Promise<Result> {
     const { promise: begun, resolve: begin } = createDeferred();
     const ended = rejectionBy(signal);
-    const turn = { isAgain, begin };
+    const lateAtMillis = this.#clock.monotonic() + MAX_WAITING_MILLIS;
+    const turn = { isAgain, lateAtMillis, begin };
     this.#turns.add(turn);
     this.#beginNext();
     try {
@@ -38,10 +48,12 @@ export class Slots {
     }
   }
 
-  /** One that runs already goes on. */
+  /** The newest first: it has the most time left. One that runs already goes on. */
   #beginNext() {
-    for (const turn of this.#turns) {
+    const now = this.#clock.monotonic();
+    for (const turn of [...this.#turns].reverse()) {
       if (this.#running.size >= MOST) return;
+      if (now >= turn.lateAtMillis) continue;
       if (turn.isAgain && this.#countAgain() >= MOST_AGAIN) continue;
 
       this.#running.add(turn);

@@ -69,7 +69,7 @@ function createOwn(
   around: Surroundings,
 ): Keys {
   const addresses = new Template(address, []);
-  const slots = slotsOf.get(around) ?? new Slots();
+  const slots = slotsOf.get(around) ?? new Slots(around.clock);
   slotsOf.set(around, slots);
 
   const options: TenantKeysOptions = {

@@ -188,7 +188,8 @@ export function createKeySet(
     backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
     lastError = reason;
     failedAtMillis = clock.monotonic();
-    retryAtMillis = failedAtMillis + delayMillis;
+    // Once it is closed, only requests fetch.
+    retryAtMillis = failedAtMillis + (isClosed ? REQUEST_PAUSE_MILLIS : delayMillis);
     cancelRetry();
     if (!isClosed) cancelRetry = clock.after(delayMillis, () => void refresh());
   }

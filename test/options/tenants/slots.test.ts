@@ -8,7 +8,8 @@ import { TestClock } from '../../support/clock.ts';
 
 /** Fetches by name that end when the test says so. */
 class Fetches {
-  readonly slots = new Slots();
+  readonly clock = new TestClock();
+  readonly slots = new Slots(this.clock);
   readonly begun: string[] = [];
   readonly #ends = new Map<string, () => void>();
   readonly #deadlines = new Map<string, AbortController>();
@@ -46,17 +47,34 @@ class Fetches {
   }
 }
 
-test('runs 20 at a time, and the others in the order in which they came [§23]', async () => {
+test('runs 20 at a time, and of the others the newest first, which has the most time left [§23]', async () => {
   const fetches = new Fetches();
   const all = fetches.startAll('a', 23);
   await turn();
   assert.equal(fetches.begun.length, 20);
   await fetches.end('a3');
-  assert.deepEqual(fetches.begun.slice(20), ['a20']);
+  assert.deepEqual(fetches.begun.slice(20), ['a22']);
   await fetches.end('a4');
   await fetches.end('a5');
-  assert.deepEqual(fetches.begun.slice(20), ['a20', 'a21', 'a22']);
+  assert.deepEqual(fetches.begun.slice(20), ['a22', 'a21', 'a20']);
   assert.equal(await all[3], 'a3');
+});
+
+test('begins none that has waited for 4.5 of its 5 seconds: it would fail, and count as failed, for want of time [§23, J17]', async () => {
+  const fetches = new Fetches();
+  fetches.startAll('hung', 20);
+  fetches.start('early');
+  fetches.clock.advance(1);
+  fetches.start('late');
+  await turn();
+  fetches.clock.advance(4_499);
+  await fetches.abort('hung0');
+  assert.deepEqual(fetches.begun.slice(20), ['late']);
+  await fetches.abort('hung1');
+  assert.deepEqual(fetches.begun.slice(20), ['late']);
+  fetches.start('new');
+  await turn();
+  assert.deepEqual(fetches.begun.slice(20), ['late', 'new']);
 });
 
 test('runs 5 at a time of those whose last one failed, past which the others go [§23, J17]', async () => {
@@ -68,7 +86,7 @@ test('runs 5 at a time of those whose last one failed, past which the others go 
   await fetches.end('first0');
   assert.deepEqual([fetches.count('again'), fetches.count('first')], [5, 16]);
   await fetches.end('again0');
-  assert.deepEqual(fetches.begun.at(-1), 'again5');
+  assert.deepEqual(fetches.begun.at(-1), 'again29');
 });
 
 test('gives the slot back at the deadline of a fetch that ignores it [§23, J17]', async () => {
@@ -91,7 +109,7 @@ test('never begins one whose deadline came while it waited [§23]', async () => 
 });
 
 test('gives the slot back when a fetch fails or throws', async () => {
-  const slots = new Slots();
+  const slots = new Slots(new TestClock());
   const { signal } = new AbortController();
   const reject = () => Promise.reject(new FetchError('too-large'));
 

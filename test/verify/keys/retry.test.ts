@@ -230,6 +230,21 @@ test('tells callers with an unknown kid to retry when the next attempt is due, h
   assert.equal(retryAfter(fixture, 'b'), Math.ceil(delay / SECOND));
 });
 
+for (const [condition, prepare, kid] of [
+  ['no keys are held', async () => new KeySetFixture(), 'a'],
+  ['their kid is unknown', () => aged(MINUTE), 'new'],
+] as const) {
+  test(`tells callers to retry when a request may cause a fetch, once it is closed and nothing else does, and ${condition} [RFC 9110 §10.2.3]`, async () => {
+    const fixture = await prepare();
+    fixture.keys.close();
+    await fixture.fail();
+    if (kid === 'new') assert.equal(await fixture.verdict(kid), 'keys-unavailable');
+    assert.equal(retryAfter(fixture, kid), 5);
+    fixture.clock.advance(3 * SECOND);
+    assert.equal(retryAfter(fixture, kid), 2);
+  });
+}
+
 test('tells callers to retry in a second when the next attempt is overdue', async () => {
   const fixture = new KeySetFixture();
   fixture.clock.after = () => () => {};
