@@ -102,38 +102,28 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
   const phase: Phase = { isStopping: false };
   const ownRoutes = createProbes(phase, () => checks.isReady());
   const routes = describeRoutes(served.routes);
-  const checks = createChecks(values, {
-    ...kind,
-    routes,
-    ownRoutes,
-    isService: true,
-  });
+  const checks = createChecks(values, { ...kind, routes, ownRoutes, isService: true });
 
   const hiddenField = Part.contentOf(values.clientCertificates)?.field;
   const options = { ...checks, ...values, clock: kind.clock, hiddenField };
-  const readers = createReaders(kind, served, ownRoutes, checks.early, options);
+  const ownPaths = Part.contentOf(values.metadata)?.paths;
+  const readers = kind.createReaders(served, ownRoutes, checks.early, ownPaths);
   Part.use(values, ...Object.values(values.issuers));
 
-  return { ...checks, phase, responder: composeResponder(readers, checks, options) };
+  return { ...checks, phase, responder: composeResponder(served, readers, checks, options) };
 }
 
-function composeResponder(readers: Readers, checks: Checks, options: ServiceValues & PipelineOptions) {
-  const { clock } = options;
-  const pipeline = new Pipeline(readers, checks.decide, options);
-  const observer = tellResponses(checks.observer, options, clock, checks.log);
-  return new Responder(pipeline, checks.replies, observer, clock);
-}
-
-function createReaders(
-  kind: Kind,
+function composeResponder(
   served: Routes,
-  ownRoutes: readonly Route[],
-  early: Early,
+  readers: Readers,
+  checks: Checks,
   options: ServiceValues & PipelineOptions,
 ) {
-  const ownPaths = Part.contentOf(options.metadata)?.paths;
-  const readers = kind.createReaders(served, ownRoutes, early, ownPaths);
-  return withMounts(readers, served.routes.filter(isMount), options);
+  const { clock } = options;
+  const withAll = withMounts(readers, served.routes.filter(isMount), options);
+  const pipeline = new Pipeline(withAll, checks.decide, options);
+  const observer = tellResponses(checks.observer, options, clock, checks.log);
+  return new Responder(pipeline, checks.replies, observer, clock);
 }
 
 /** Where it listens. */
