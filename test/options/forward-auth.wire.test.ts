@@ -40,7 +40,7 @@ const METADATA = '/.well-known/oauth-protected-resource';
 const REALM = 'Bearer realm="api"';
 const ALGS = 'DPoP algs="ES256 ES384 ES512 EdDSA PS256 RS256"';
 
-const UNLISTED = 'no route lets this method pass at this path';
+const UNLISTED = 'no route allows this method at this path';
 
 let policy: Policy;
 

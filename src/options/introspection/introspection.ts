@@ -71,7 +71,7 @@ export const INTROSPECTION_RULES: RulesOf<IntrospectionOptions> = {
 export const INTROSPECTION_DEFAULTS = { audience: 'required', cacheSeconds: 10 };
 
 const REQUIRED = {
-  tokens: 'is missing; list opaque, jwt or both',
+  tokens: 'is missing; list opaque, jwt, or opaque and jwt',
   clientId: 'is missing; set the client id of this API at the issuer',
 };
 

@@ -22,7 +22,7 @@ export const REFUSALS = {
     'type-refused': 'the type (typ) in the token header does not mark an access token',
     'key-id-malformed': 'the key identifier (kid) of the token is not text',
     'key-unknown': 'no usable signing key of the issuer matches the token (kid)',
-    'key-issuer-mismatch': 'the signing key of the token is not for its issuer',
+    'key-issuer-mismatch': 'the key that signed the token belongs to another issuer',
     'signature-mismatch': 'the token signature does not match',
     'issuer-mismatch': 'the token has another issuer (iss)',
     'tenant-mismatch': 'the tenant that the token names is not that of its issuer',
@@ -78,7 +78,7 @@ export const REFUSALS = {
     'claim-missing': '',
     'claims-refused': 'the claims do not have the form that this API needs',
     'decision-refused': '',
-    'route-missing': 'no route lets this method pass at this path',
+    'route-missing': 'no route allows this method at this path',
   },
   insufficient_user_authentication: {
     'login-insufficient': 'the login of the user is not recent or strong enough',
@@ -118,7 +118,7 @@ export const REFUSALS = {
     'body-member-refused': 'The body has a member with a forbidden name',
   },
   unsupported_media_type: {
-    'coding-refused': 'The body has a content coding',
+    'coding-refused': 'The body is compressed or otherwise encoded',
     'media-type-refused': 'The media type of the body is not accepted here',
     'charset-refused': 'The body is declared in a charset other than UTF-8',
   },

@@ -25,7 +25,7 @@ for (const [change, problem] of [
   [{ tokens: [] }, 'tokens: must be a list of 1 or more texts'],
   [{ tokens: ['JWT'] }, 'tokens: must be one of opaque, jwt'],
   [{ tokens: 'opaque' }, 'tokens: must be a list of 1 or more texts'],
-  [{ tokens: undefined }, 'tokens: is missing; list opaque, jwt or both'],
+  [{ tokens: undefined }, 'tokens: is missing; list opaque, jwt, or opaque and jwt'],
   [{ clientId: undefined }, 'clientId: is missing; set the client id of this API at the issuer'],
   [{ clientId: '' }, 'clientId: is empty; write it or remove it'],
   [{ uri: 'http://idp.test/' }, /^introspection: uri: must be a URL that begins with https:\/\//],
