@@ -17,7 +17,7 @@ const [MAJOR = 0, MINOR = 0] = process.versions.node.split('.').map(Number);
 /** The command, with the flags for this version of Node from the sentence below it. */
 function documented(): string {
   const [, command = assert.fail('no command')] = /^ {4}(node .*)$/m.exec(BODY) ?? [];
-  const [, sentence = assert.fail('no flags')] = /^(On Node 20, .*)$/m.exec(BODY) ?? [];
+  const [, sentence = assert.fail('no flags')] = /^(Before Node .*)$/m.exec(BODY) ?? [];
   const [experimental = '', network] = codeIn(sentence);
   const isOld = MAJOR < 22 || (MAJOR === 22 && MINOR < 13);
   const flag = isOld ? experimental : '--permission';
