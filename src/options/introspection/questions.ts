@@ -20,6 +20,8 @@ const MAX_UNDER_WAY = 64;
 const MAX_WAITING = 1_000;
 /** For a question, and waiting for its turn. */
 const MAX_MILLIS = 5_000;
+/** Of these, for its turn. One that began later would only fail, and count as failed. */
+const MAX_TURN_MILLIS = 4_500;
 const MAX_FAILURES = 5;
 const PAUSE_MILLIS = 1_000;
 
@@ -131,7 +133,7 @@ export class Questions {
         resolve(true);
       };
 
-      const cancel = this.#clock.after(MAX_MILLIS, () => {
+      const cancel = this.#clock.after(MAX_TURN_MILLIS, () => {
         this.#turns.delete(take);
         resolve(false);
       });
@@ -139,9 +141,9 @@ export class Questions {
     });
   }
 
-  /** Whose turn it is takes the place of the question that has ended. */
+  /** The newest takes the place of the question that has ended: it has the most time left. */
   #passTurn() {
-    const [take] = this.#turns;
+    const take = [...this.#turns].at(-1);
     if (take === undefined) {
       this.#underWay -= 1;
       return;
