@@ -774,8 +774,10 @@ describe('over TLS', () => {
       const pieces: Buffer[] = [];
       const server = createServer((socket) => {
         socket.on('error', () => {});
-        socket.on('data', (piece) => pieces.push(piece));
-        socket.write('-ERR what is this\r\n');
+        socket.once('data', (piece) => {
+          pieces.push(piece);
+          socket.end('-ERR what is this\r\n');
+        });
       });
       server.listen(0, '127.0.0.1');
       await once(server, 'listening');
