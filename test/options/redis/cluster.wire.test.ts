@@ -161,6 +161,18 @@ describe('a cluster', () => {
     assert.equal(asked(second).length, 1);
   });
 
+  test('is asked once more by no other host than -MOVED names', async (t) => {
+    const { first, second, stand } = await startWhole(t);
+    const good = first.say;
+    // A host of this machine on which nothing listens.
+    first.say = (words, socket) =>
+      isQuestion(words) ? `-MOVED 1 127.0.0.2:${second.port}\r\n` : good(words, socket);
+    const verdict = stand.verdict(TOKEN);
+    await untilSo(stand, () => stand.clock.monotonic() >= 2_000);
+    assert.equal(await verdict, UNAVAILABLE);
+    assert.deepEqual(second.sockets, []);
+  });
+
   for (const [reply, isLearnt] of [
     ['-ERR -MOVED 1 127.0.0.1:PORT', false],
     ['-MOVED 1 127.0.0.1:PORT x', true],
