@@ -116,7 +116,8 @@ export class Cluster implements Client {
     };
 
     const millisLeft = dueAt - this.#clock.monotonic();
-    const cancel = this.#clock.after(millisLeft, () => finish(undefined));
+    // After the turn: this timer may be late, and the reply on its way.
+    const cancel = this.#clock.after(millisLeft, () => setImmediate(finish, undefined));
     this.#waiting.add(attempt);
     attempt();
   }

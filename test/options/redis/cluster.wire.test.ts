@@ -236,6 +236,22 @@ describe('a cluster', () => {
     assert.equal(stand.logs.length, 1);
   });
 
+  test('is heard if its reply is on its way when the second in all is over, as when the process was busy [§24]', async (t) => {
+    const { first, second, stand } = await startWhole(t);
+    const good = first.say;
+    first.say = (words, socket) =>
+      isQuestion(words) ? `-ASK 1 127.0.0.1:${second.port}\r\n` : good(words, socket);
+    second.say = (words, socket) => (isQuestion(words) ? undefined : good(words, socket));
+    const verdict = stand.verdict(TOKEN);
+    await second.received(4);
+    await turns(20);
+    const [socket] = second.sockets;
+    const [words] = asked(second);
+    socket!.write(String(good(words!, socket!)));
+    stand.clock.advance(60_000);
+    assert.equal(await verdict, 'accepted');
+  });
+
   test('answers nothing when a node names what is no port', async (t) => {
     const nodes = await startNodes(t);
     const { first } = nodes;
