@@ -248,6 +248,7 @@ test('serves the issuers of one gate, and shows nothing of its files [§11]', (t
   assert.throws(() => createGate({ ...options, issuers }), { message: `issuers.partner: ${used}` });
   const wrong = { ...options, keyAccess: { tokenFile: 'x' } };
   assert.throws(() => createGate(wrong as never), {
-    message: 'keyAccess: must be a part that keyAccess({ tokenFile, caFile }) makes',
+    message:
+      'keyAccess: must be a part that keyAccess({ tokenFile, caFile }) makes, of the same copy of the package',
   });
 });

@@ -29,7 +29,9 @@ const NO_FACTS = { method: '', host: undefined, path: '', rawHeaders: [] };
 const TOO_LATE = 'the response began before admit was done; await admit';
 
 function requireAccess(access: unknown) {
-  if (!isAccess(access)) throw new TypeError('the gate needs an access, such as needs()');
+  if (!isAccess(access)) {
+    throw new TypeError('the gate needs an access, such as needs(), of the same copy of the package');
+  }
 }
 
 function send(response: ServerResponse, { status, headers, body }: RefusalReply) {

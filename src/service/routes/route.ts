@@ -154,17 +154,20 @@ export const isRule = MadeRule.is;
 
 /** The problems of a route besides its pattern. */
 export function routeProblems(route: unknown, isPolicy: boolean) {
-  if (!isRoute(route)) return ['is not a route; make one with get, post, put, patch or del'];
+  if (!isRoute(route)) return [NO_ROUTE];
 
   const { query, body, handler } = route;
   const isPlaced = (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
   return isPlaced ? [] : [MISPLACED];
 }
 
+const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
+const NO_ACCESS = 'needs an access, such as authenticated or needs(), of the same copy of the package';
+
 export function requireAccess(owner: string, access: unknown) {
-  if (!isAccess(access)) throw new TypeError(`${owner}: needs an access, such as authenticated or needs()`);
+  if (!isAccess(access)) throw new TypeError(`${owner}: ${NO_ACCESS}`);
 }
 
 /**

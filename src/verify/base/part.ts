@@ -32,7 +32,9 @@ export class Part<Content> {
   /** Whether it may be handed over as this option. */
   static rule(option: string, maker: string): Rule {
     return function checkPart(value) {
-      if (!Part.is(value) || value.#option !== option) return `must be a part that ${maker} makes`;
+      if (!Part.is(value) || value.#option !== option) {
+        return `must be a part that ${maker} makes, of the same copy of the package`;
+      }
       return value.#isUsed ? 'serves another already; make one more' : undefined;
     };
   }

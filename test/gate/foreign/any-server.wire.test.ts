@@ -410,7 +410,7 @@ test('an access and its guards cannot be changed', () => {
 
 test('the gate throws for a value that is not an access, with or without credentials', async (t) => {
   const { gate, caller } = await admitted(t, READER);
-  const error = new TypeError('the gate needs an access, such as needs()');
+  const error = new TypeError('the gate needs an access, such as needs(), of the same copy of the package');
   for (const given of [undefined, null, {}, scope('read:orders'), needs, 'authenticated']) {
     await assert.rejects(gate.check(requestWith(), given as never), error);
     await assert.rejects(gate.check(requestWith(...bearer(READER)), given as never), error);

@@ -145,7 +145,9 @@ test('a route for GET that accepts a body throws [RFC 9110 §9.3.1]', () => {
 });
 
 const withoutAccess = (owner: string) =>
-  new TypeError(`${owner}: needs an access, such as authenticated or needs()`);
+  new TypeError(
+    `${owner}: needs an access, such as authenticated or needs(), of the same copy of the package`,
+  );
 
 test('a route or rule without an access, or with a guard in its place, throws, and names its method and path', () => {
   const rule = under as (...parts: unknown[]) => PrefixRule;
@@ -213,7 +215,7 @@ test('no route or rule can be made with an invalid guard or input', () => {
 test('a copy of a route with an invalid access or handler is reported as no route', () => {
   const route = post('/x', open, json(), () => ({}));
   assert.deepEqual(routeProblems(route, false), []);
-  const why = ['is not a route; make one with get, post, put, patch or del'];
+  const why = ['is not a route; make one with get, post, put, patch or del of the same copy of the package'];
   for (const access of [undefined, null, {}, 'open', scope('a')]) {
     assert.deepEqual(routeProblems({ ...route, access: access as never }, false), why);
   }

@@ -222,7 +222,7 @@ test('treats a colon inside a segment as text', () => {
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
 });
 
-const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del';
+const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
 
 /** For what is not a route, with its method and pattern. */
 const strange = (method?: unknown, pattern?: unknown) => [
@@ -315,7 +315,8 @@ for (const [what, routes, problems] of [
 
 test('refuses a copy of a route, and an object that looks like one', () => {
   const made = routeAt('/a');
-  const problem = 'GET /a: is not a route; make one with get, post, put, patch or del';
+  const problem =
+    'GET /a: is not a route; make one with get, post, put, patch or del of the same copy of the package';
   for (const route of [
     { ...made },
     Object.create(made),

@@ -98,12 +98,34 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     ['https://api.test/?x', 'must be a URL that begins with https:// or http://, without "@", "#" or "?"'],
   ],
   trustProxy: [['true', 'must be true or false']],
-  replayStore: [['redis://store.test', 'must be a part that redisReplayStore(url) makes']],
-  clientCertificates: [[{ source: 'tls' }, 'must be a part that clientCertificates({ source }) makes']],
-  connect: [[() => {}, 'must be a part that throughProxy(url) makes']],
-  keyAccess: [[{ caFile: 'x' }, 'must be a part that keyAccess({ tokenFile, caFile }) makes']],
-  tenants: [[{ list: ['a'] }, 'must be a part that tenants({ issuer, list }) makes']],
-  introspection: [[{ tokens: ['jwt'] }, 'must be a part that introspection({ tokens, clientId }) makes']],
+  replayStore: [
+    [
+      'redis://store.test',
+      'must be a part that redisReplayStore(url) makes, of the same copy of the package',
+    ],
+  ],
+  clientCertificates: [
+    [
+      { source: 'tls' },
+      'must be a part that clientCertificates({ source }) makes, of the same copy of the package',
+    ],
+  ],
+  connect: [[() => {}, 'must be a part that throughProxy(url) makes, of the same copy of the package']],
+  keyAccess: [
+    [
+      { caFile: 'x' },
+      'must be a part that keyAccess({ tokenFile, caFile }) makes, of the same copy of the package',
+    ],
+  ],
+  tenants: [
+    [{ list: ['a'] }, 'must be a part that tenants({ issuer, list }) makes, of the same copy of the package'],
+  ],
+  introspection: [
+    [
+      { tokens: ['jwt'] },
+      'must be a part that introspection({ tokens, clientId }) makes, of the same copy of the package',
+    ],
+  ],
   fetchKeys: [[{}, 'must be a function']],
   introspect: [[{}, 'must be a function']],
   errorDetail: [[1, 'must be true or false']],
@@ -117,11 +139,21 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     'https://a.test/b c',
     'https://a.test/é',
   ].map((url) => [url, 'must be a URL that begins with https://, without "?", "#", a quote or a backslash']),
-  log: [[{ level: 'info' }, 'must be a part that jsonLog() makes']],
-  revocations: [['redis://store.test', 'must be a part that createRevocations({ store }) makes']],
-  metadata: [['https://api.test', 'must be a part that resourceMetadata({ url }) makes']],
-  cors: [[{ origins: [] }, 'must be a part that cors({ origins }) makes']],
-  metrics: [[true, 'must be a part that createMetrics() makes']],
+  log: [[{ level: 'info' }, 'must be a part that jsonLog() makes, of the same copy of the package']],
+  revocations: [
+    [
+      'redis://store.test',
+      'must be a part that createRevocations({ store }) makes, of the same copy of the package',
+    ],
+  ],
+  metadata: [
+    [
+      'https://api.test',
+      'must be a part that resourceMetadata({ url }) makes, of the same copy of the package',
+    ],
+  ],
+  cors: [[{ origins: [] }, 'must be a part that cors({ origins }) makes, of the same copy of the package']],
+  metrics: [[true, 'must be a part that createMetrics() makes, of the same copy of the package']],
   onError: [['log', 'must be a function']],
   onVerdict: [[() => {}, 'is an option of createGate alone; use onResponse']],
   onResponse: [[true, 'must be a function']],
