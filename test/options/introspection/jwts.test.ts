@@ -102,7 +102,7 @@ describe('a JWT', () => {
     assert.equal(stand.asked.length, 1);
   });
 
-  test('that expires while its issuer is asked is refused, and the refusal names its key [RFC 7519 §4.1.4, §22]', async () => {
+  test('that expires while its issuer is asked is refused, and the refusal names its key [§22, RFC 7519 §4.1.4]', async () => {
     const stand = await openJwts({
       say() {
         stand.clock.advance(4_000);
