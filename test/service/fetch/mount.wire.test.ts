@@ -413,6 +413,17 @@ describe('a mount', { timeout: 60_000 }, () => {
     });
   }
 
+  test('has its origin from the proxy that is trusted, also for HTTP/1.0 without Host [RFC 9112 §3.2]', async (t) => {
+    const { metrics: _, cors: __, metadata: ___, ...shared } = OPTIONS;
+    const options = { ...shared, trustProxy: true };
+    const { started, port: at } = await start([mount('/', open, name('all'))], options);
+    t.after(() => started.stop());
+    asked.length = 0;
+    const text = await exchange(at, 'GET /x HTTP/1.0\r\nX-Forwarded-Host: other.test\r\n\r\n');
+    assert.match(text, /^HTTP\/1\.1 200 /);
+    assert.equal(asked[0]!.request.url, 'http://other.test/x');
+  });
+
   test('is 400 if the forwarded origin is none, and for HTTP/1.0 without Host', async (t) => {
     const { metrics: _, cors: __, metadata: ___, ...shared } = OPTIONS;
     const { started, port: at } = await start([mount('/', open, name('all'))], {
