@@ -236,11 +236,18 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     );
   });
 
-  for (const [what, path, spoil] of [
-    ['fails', '/stream', ({ controller }: Source) => controller.error(new Error('inside'))],
-    ['has a chunk that is no Uint8Array', '/stream', ({ controller }: Source) => controller.enqueue('text')],
-    ['is shorter than its Content-Length', '/four', (source: Source) => source.end()],
-    ['is longer than its Content-Length', '/four', (source: Source) => source.send('more')],
+  const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
+
+  for (const [what, path, spoil, sentence] of [
+    ['fails', '/stream', ({ controller }: Source) => controller.error(new Error('inside')), undefined],
+    [
+      'has a chunk that is no Uint8Array',
+      '/stream',
+      ({ controller }: Source) => controller.enqueue('text'),
+      'a chunk of the body of a Response is not a Uint8Array',
+    ],
+    ['is shorter than its Content-Length', '/four', (source: Source) => source.end(), OTHER_LENGTH],
+    ['is longer than its Content-Length', '/four', (source: Source) => source.send('more'), OTHER_LENGTH],
   ] as const) {
     test(`that ${what} after its head is cut off without a proper end, and the log says so [RFC 9112 §8]`, async (t) => {
       const { ask, source, logs, responses } = await openStreams(t);
@@ -254,10 +261,10 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
       await until(() => responses[0]!.destroyed);
       await turns();
       assert.deepEqual(
-        logs.map(({ message, status: logged, route }) => [message, logged, route]),
+        logs.map(({ message, status: logged, route, sentence: said }) => [message, logged, route, said]),
         [
-          ['request', 200, path],
-          ['request failed', 200, path],
+          ['request', 200, path, undefined],
+          ['request failed', 200, path, sentence],
         ],
       );
       assert.equal(given.signal!.aborted, true);
