@@ -84,6 +84,12 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
   }
 
   const withLength = (length: number) => ({ headers: { 'Content-Length': String(length) } });
+
+  const give = (source: Source) => {
+    source.send('one');
+    source.end();
+  };
+
   const fill = (source: Source) => source.controller.enqueue(new Uint8Array(MEBIBYTE));
 
   const app = await startRoutes({
@@ -110,6 +116,13 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
         begin('none', signal);
         return new Response(null, { status: 204 });
       }),
+      ...[204, 205, 304].map((status) =>
+        get(`/${status}`, open, ({ signal }): Response => {
+          // A Response of Node has no body with this status; those of other libraries may.
+          const like = { status, headers: new Headers(), body: begin('without', signal, give) };
+          return like as unknown as Response;
+        }),
+      ),
       get('/closed', open, ({ signal }) => {
         const body = begin('closed', signal);
         const { controller } = sources.at(-1)!;
@@ -491,6 +504,16 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     assert.match(await wire.untilClosed(), /^HTTP\/1\.1 204 /);
     assert.equal(sources[0]!.signal!.aborted, false);
   });
+
+  for (const status of [204, 205, 304]) {
+    test(`with the status ${status} is cancelled and not sent [RFC 9110 §15.3.5, §15.3.6, §15.4.5]`, async (t) => {
+      const { ask, source } = await openStreams(t);
+      const wire = await ask(`/${status}`, 'Connection: close\r\n');
+      const text = await wire.untilClosed();
+      assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} [^]*\r\n\r\n$`));
+      assert.equal((await source()).cancels, 1);
+    });
+  }
 
   for (const path of ['/stream', '/events', '/closed']) {
     test(`that HEAD does not send is cancelled, and its signal aborts, since what feeds it may know of no other end: ${path} [§27]`, async (t) => {
