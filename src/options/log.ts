@@ -120,12 +120,16 @@ function textOf(value: unknown) {
 let unwritten = '';
 
 function writeLines() {
+  process.off('exit', writeLines);
   process.stdout.write(unwritten);
   unwritten = '';
 }
 
 function writeLater(line: string) {
-  if (unwritten === '') setImmediate(writeLines);
+  if (unwritten === '') {
+    setImmediate(writeLines);
+    process.on('exit', writeLines);
+  }
   unwritten += line;
 }
 
@@ -137,7 +141,6 @@ function createProcessLog(leastLevel: LogLevel, hasMessages: boolean) {
   // EPIPE must not end the service. With more than ten listeners, Node warns of a leak.
   if (!(IS_GUARDED in stdout)) stdout.on('error', () => {});
   Object.assign(stdout, { [IS_GUARDED]: true });
-  process.off('exit', writeLines).on('exit', writeLines);
   return createLog(
     leastLevel,
     writeLater,

@@ -47,19 +47,22 @@ export function createIntrospect(
   /** The monotonic time of an expiry. */
   const millisAt = (exp: number) => clock.monotonic() + exp * 1000 - clock.now();
 
-  /** RFC 7662 §4: never beyond the expiry. */
-  function keep(digest: string, answer: Answer, verdict: Verdict) {
+  /** RFC 7662 §4: never beyond the expiry of the answer, or `exp` of a JWT. */
+  function keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
     const { response, askedAtMillis } = answer;
-    const isRefused = verdict instanceof Refused;
     const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
-    const expiries = [response.exp, isRefused ? undefined : verifiedOf(verdict).claims.exp];
-    const ends = expiries.filter(isFiniteNumber).map(millisAt);
+    const ends = [response.exp, exp].filter(isFiniteNumber).map(millisAt);
 
     const untilMillis = Math.min(askedAtMillis + seconds * 1000, ...ends);
     (isRefused ? refused : accepted).keep(digest, answer, untilMillis);
   }
 
-  async function decide(token: string, found: Found, accept: (response: JsonObject) => Verdict) {
+  async function decide(
+    token: string,
+    found: Found,
+    accept: (response: JsonObject) => Verdict,
+    exp?: unknown,
+  ) {
     const digest = hash('sha256', token, 'base64url');
     const now = clock.monotonic();
     const kept = accepted.find(digest, now) ?? refused.find(digest, now);
@@ -68,8 +71,9 @@ export function createIntrospect(
 
     const { response } = answer;
     const verdict = response.active === true ? accept(response) : refuse('token-inactive').with(found);
-    if (kept === undefined) keep(digest, answer, verdict);
-    if (!(verdict instanceof Refused)) count?.('token', kept === undefined ? 'introspected' : 'remembered');
+    const isRefused = verdict instanceof Refused;
+    if (kept === undefined) keep(digest, answer, isRefused, exp);
+    if (!isRefused) count?.('token', kept === undefined ? 'introspected' : 'remembered');
     return verdict;
   }
 
@@ -87,7 +91,7 @@ export function createIntrospect(
     const { claims, found } = verifiedOf(verified);
     // RFC 7519 §4.1.4: asking may have taken long.
     const accept = () => checkTimes(claims, issuer, clock.now() / 1000)?.with(found) ?? verified;
-    return decide(token, found, accept);
+    return decide(token, found, accept, claims.exp);
   }
 
   return {

@@ -111,6 +111,11 @@ export class Connection {
     return this.#underWay.length === 0 && this.#socket.bytesRead === this.#bytesRead;
   }
 
+  /** Whether the client has sent a part of a header. */
+  get hasBegun() {
+    return this.#underWay.length === 0 && !this.isIdle;
+  }
+
   /**
    * For a drain: the newest response closes the connection or, if it has begun, the next one does (RFC 9112
    * §9.6).

@@ -8,6 +8,7 @@ import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
 import { bind, Exchange, MAX_FIELDS } from '../request/exchange.ts';
+import { whenQuiet } from './listen.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { RequestStream } from './request-stream.ts';
 import { CLOSE, type Responder } from '../request/responder.ts';
@@ -28,14 +29,6 @@ const SWEEP_MILLIS = 1_000;
 /** If no sweep came for longer, the process was stopped, or its machine slept. */
 const MAX_LATE_MILLIS = 5_000;
 const STOP_MILLIS = 10_000;
-
-/**
- * The port closes after QUIET_TURNS turns without a new connection; after QUIET_MILLIS, one such turn is
- * enough; after LOUD_MILLIS, none is needed.
- */
-const QUIET_TURNS = 1_000;
-const QUIET_MILLIS = 250;
-const LOUD_MILLIS = 1_000;
 
 function createNodeServer(requestMillis: number) {
   const server = createServer({
@@ -101,11 +94,17 @@ export class Listener {
 
     server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
       const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
-      // If unread responses or an unread body have paused the socket, the sweep ends it; also if the process
-      // was stopped, because what the client sent meanwhile is not read yet.
       const sinceReadMillis = this.#clock.monotonic() - this.#readAtMillis;
-      const isUnread = socket.isPaused() || sinceReadMillis > MAX_LATE_MILLIS;
-      if (!isLate || !isUnread) this.#refuseArriving(socket, refusalFor(error));
+      if (isLate && sinceReadMillis > MAX_LATE_MILLIS) this.#lookLater(socket);
+      // If unread responses or an unread body have paused the socket, the sweep ends it.
+      else if (!isLate || !socket.isPaused()) this.#refuseArriving(socket, refusalFor(error));
+    });
+  }
+
+  /** The process was stopped: what clients sent meanwhile is not read yet, and Node tells only once. */
+  #lookLater(socket: Socket) {
+    this.#clock.after(HEADER_MILLIS, () => {
+      if (this.#connections.get(socket)?.hasBegun) this.#refuseArriving(socket, LATE);
     });
   }
 
@@ -208,7 +207,7 @@ export class Listener {
         setImmediate(() => setImmediate(resolve, outcome));
       }
 
-      this.#whenQuiet(() => {
+      whenQuiet(this.server, this.#clock, () => {
         this.server.close(finish);
         // Again, for connections that came since the first time.
         this.#finishUp();
@@ -216,33 +215,6 @@ export class Listener {
         this.#sweepLater();
       });
     });
-  }
-
-  /** Closing at once would reset accepted connections that Node has not seen. */
-  #whenQuiet(close: () => void) {
-    const { server } = this;
-    const beganAtMillis = this.#clock.monotonic();
-    let turnsLeft = QUIET_TURNS;
-
-    const restart = () => {
-      turnsLeft = QUIET_TURNS;
-    };
-
-    const turn = () => {
-      turnsLeft -= 1;
-      const millis = this.#clock.monotonic() - beganAtMillis;
-      const enough = millis < QUIET_MILLIS ? 0 : QUIET_TURNS - 2;
-      if (turnsLeft > enough && millis < LOUD_MILLIS) {
-        setImmediate(turn);
-        return;
-      }
-
-      server.off('connection', restart);
-      close();
-    };
-
-    server.on('connection', restart);
-    setImmediate(turn);
   }
 }
 

@@ -22,7 +22,7 @@ export const REFUSALS = {
     'type-refused': 'the type (typ) in the token header does not mark an access token',
     'key-id-malformed': 'the key identifier (kid) of the token is not text',
     'key-unknown': 'no usable signing key of the issuer matches the token (kid)',
-    'key-issuer-mismatch': 'the key that signed the token belongs to another issuer',
+    'key-issuer-mismatch': 'the signing key of the token is not for its issuer',
     'signature-mismatch': 'the token signature does not match',
     'issuer-mismatch': 'the token has another issuer (iss)',
     'tenant-mismatch': 'the tenant that the token names is not that of its issuer',

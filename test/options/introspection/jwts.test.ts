@@ -115,6 +115,20 @@ describe('a JWT', () => {
     assert.deepEqual(stand.counts, ['introspection active idp']);
   });
 
+  test('that expires while its issuer is asked has its answer kept no longer [§22]', async () => {
+    const stand = await openJwts({
+      say() {
+        stand.clock.advance(4_000);
+        return { active: true };
+      },
+    });
+    const token = issue({ exp: NOW + 4 });
+    assert.equal(await stand.verdict(token), 'expired');
+    stand.clock.set(NOW * 1000);
+    await stand.verdict(token);
+    assert.equal(stand.asked.length, 2);
+  });
+
   test('is verified anew although the answer is kept [§22, J5]', async () => {
     const stand = await openJwts({ options: { cacheSeconds: 300 } });
     await stand.verdict(GOOD);

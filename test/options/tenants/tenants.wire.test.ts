@@ -128,7 +128,7 @@ test('answers 401 when the key is for another tenant, and names kid and issuer [
   assert.equal(response.status, 401);
   assert.match(
     response.headers.get('www-authenticate') ?? '',
-    /error="invalid_token", error_description="the key that signed the token belongs to another issuer"/,
+    /error="invalid_token", error_description="the signing key of the token is not for its issuer"/,
   );
   const line = logs.find(({ message, status }) => message === 'request' && status === 401);
   assert.deepEqual([line?.reason, line?.issuer, line?.kid], ['key-issuer-mismatch', 'idp', keys[0]?.kid]);

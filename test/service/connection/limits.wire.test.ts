@@ -222,6 +222,23 @@ describe('the listener', { timeout: 120_000 }, () => {
     }
   });
 
+  test('gives a part of a header ten seconds more if the process was stopped, and a client that sends nothing its usual time', async (t) => {
+    const listener = await openListener(t);
+    const wires = [await openWire(listener.port), await openWire(listener.port)];
+    while (listener.sockets.length < wires.length) await new Promise(setImmediate);
+    const [begun, silent] = listener.sockets;
+    wires[0]!.send('GET / HTTP/1.1\r\nHost: ');
+    while (begun?.bytesRead === 0) await new Promise(setImmediate);
+    listener.clock.advance(20_000);
+    const late = Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    for (const socket of listener.sockets) listener.server.emit('clientError', late, socket);
+    listener.pass(9);
+    assert.deepEqual([begun?.writableEnded, silent?.writableEnded], [false, false]);
+    listener.pass(1);
+    assert.deepEqual([begun?.writableEnded, silent?.writableEnded], [true, false]);
+    assert.deepEqual(statusesIn(await wires[0]!.untilClosed()), [408]);
+  });
+
   test('times clients by the clock, however late a busy process looks at them [RFC 9112 §9.3]', async (t) => {
     const listener = await openListener(t);
     await openUsedWire(listener.port);
