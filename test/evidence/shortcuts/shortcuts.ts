@@ -106,7 +106,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the log lines of one turn are written together',
     'logged',
     'options/log.ts',
-    "if (unwritten === '') setImmediate(writeLines);\n  unwritten += line;",
+    "if (unwritten === '') {\n    setImmediate(writeLines);\n    process.on('exit', writeLines);\n  }\n  unwritten += line;",
     'unwritten += line;\n  writeLines();',
   ),
   shortcut(
