@@ -233,7 +233,8 @@ async function measureProofs(
     TOKEN_KEY: JSON.stringify(keySet().keys[0]),
   };
   await withServers([base, GATEHOUSE_DPOP], provider, environment, async (running) => {
-    await running[1]!.firstResponse('/api/public');
+    // Waits for the keys: while proofs are made, the provider in this process does not respond.
+    await running[1]!.firstResponse('/api/private', oneToken());
     for (let round = -1; round < ROUNDS; round += 1) {
       const records = make(`http://127.0.0.1:${running[1]!.port}${plan.path}`);
       await demandQuiet();
