@@ -6,7 +6,7 @@ const COLUMNS = 3;
 const PANEL_WIDTH = 360;
 const BAR_HEIGHT = 12;
 const BAR_STEP = 17;
-const TITLE_HEIGHT = 26;
+const TITLE_HEIGHT = 40;
 const GAP = 22;
 const MARGIN = 24;
 const NAME_WIDTH = 92;
@@ -80,6 +80,14 @@ function drawBar({ server, value, label }: Bar, scale: number, y: number): strin
   );
 }
 
+/** Below the case, what it is relative to: in one line, the titles of two columns would overlap. */
+function drawTitle(title: string): string {
+  const at = title.indexOf(', relative to');
+  const name = at < 0 ? title : title.slice(0, at);
+  const base = at < 0 ? '' : text(0, 28, title.slice(at + 2), `fill="${FAINT}" font-size="10"`);
+  return text(0, 13, name, 'font-weight="600" font-size="12"') + base;
+}
+
 function drawPanel({ title, bars, mark }: Panel): string {
   const scale = BAR_WIDTH / Math.max(...bars.map(({ value }) => value), mark ?? 0);
   const drawn = bars.map((bar, index) => drawBar(bar, scale, TITLE_HEIGHT + index * BAR_STEP)).join('');
@@ -88,7 +96,7 @@ function drawPanel({ title, bars, mark }: Panel): string {
     mark === undefined
       ? ''
       : `<line x1="${x}" x2="${x}" y1="${TITLE_HEIGHT - 4}" y2="${TITLE_HEIGHT + bars.length * BAR_STEP}" stroke="${INK}" stroke-dasharray="2 3"/>`;
-  return text(0, 13, title, 'font-weight="600" font-size="12"') + drawn + line;
+  return drawTitle(title) + drawn + line;
 }
 
 /** Rows of panels, each as high as its highest panel. */
