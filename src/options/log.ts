@@ -133,7 +133,7 @@ function writeLater(line: string) {
   unwritten += line;
 }
 
-/** Known to every copy of this module: test runners load one for each file. */
+/** Shared by all copies of this module: test runners load one for each file. */
 const IS_GUARDED = Symbol.for('gatehouse.isGuarded');
 
 function createProcessLog(leastLevel: LogLevel, hasMessages: boolean) {

@@ -17,12 +17,12 @@ export async function start(service: ListeningService, onStart: OnStart, options
     process.exit(1);
   }
 
-  // A signal that came while the hook blocked the process is told within a whole turn.
+  // Node reports a signal that arrived while the hook blocked the process within one full turn.
   await new Promise((resolve) => setImmediate(setImmediate, resolve));
   service.phase.isStarting = false;
 }
 
-/** From now on, without a gap: a signal for which nobody listens kills the process, or is lost. */
+/** Leaves no gap: a signal without a listener kills the process, or is lost. */
 export function endOnSignal(service: ListeningService, onStop: OnStop | undefined, clock: Clock) {
   async function drain() {
     const outcome = await service.stop();

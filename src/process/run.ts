@@ -166,7 +166,7 @@ async function endIfAny(problems: readonly string[]) {
   await exit(1);
 }
 
-/** What a pipe has not taken when a process exits is lost. */
+/** Waits for pipes first: what they have not taken when the process exits is lost. */
 async function exit(code: number) {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise((resolve) => stream.on('error', resolve).write('', resolve));

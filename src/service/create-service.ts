@@ -19,9 +19,12 @@ import { createRouter, routesProblems } from './routes/router.ts';
 
 /** Made by `createService`. */
 export interface Service {
-  /** Listens and resolves with the URL. Rejects if it cannot listen. */
+  /** Listens and resolves with the URL. Rejects with Node's error if it cannot, and after `stop`. */
   readonly listen: () => Promise<string>;
-  /** Drains: no new connections. Resolves within ten seconds, after the delay that the options set. */
+  /**
+   * Drains: no new connections. Resolves within ten seconds, after the delay that the options set. Later
+   * calls return the same promise.
+   */
   readonly stop: () => Promise<'drained' | 'deadline'>;
 }
 
@@ -86,9 +89,9 @@ export function createRouteReaders(
 }
 
 interface Phase {
-  /** While the hook of a process runs, before anything listens. */
+  /** While `onStart` of a process runs, before anything listens. */
   isStarting?: boolean;
-  /** Of which `/readyz` tells. */
+  /** `/readyz` reports it. */
   isStopping: boolean;
 }
 
@@ -184,7 +187,7 @@ export function createListeningService(routes: Routes, values: ServiceValues, ki
       return bound;
     },
 
-    /** Once, for whoever asks: a second drain would end what the first waits for. */
+    /** Drains once: a second drain would cut off what the first still waits for. */
     stop() {
       stopped ??= drain();
       return stopped;

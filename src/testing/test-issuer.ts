@@ -199,7 +199,7 @@ function createKeys(algorithm: TestAlgorithm) {
 
 /**
  * Creates a proof for a request with this token (RFC 9449 §4.2), issued now. `claims`, such as `nonce`, add
- * to or replace the usual ones. Throws a `TypeError` for a claim beside `method` and `url`.
+ * to or replace the usual ones. Throws a `TypeError` for a member other than `method` and `url`.
  *
  * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
  */

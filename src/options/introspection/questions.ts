@@ -20,7 +20,7 @@ const MAX_UNDER_WAY = 64;
 const MAX_WAITING = 1_000;
 /** For a question, and waiting for its turn. */
 const MAX_MILLIS = 5_000;
-/** Of these, for its turn. One that began later would only fail, and count as failed. */
+/** Of these, for its turn. A question that began later would only time out. */
 const MAX_TURN_MILLIS = 4_500;
 const MAX_FAILURES = 5;
 const PAUSE_MILLIS = 1_000;
@@ -193,7 +193,7 @@ export class Questions {
 
   #fail(number: number, { reason, code, isOfClient, bug }: Problem) {
     this.#count('failed');
-    // Otherwise strangers, to whose tokens the issuer says 400, could take the question of each second.
+    // Otherwise strangers whose tokens get a 400 could use up the one question of each second.
     if (isOfClient) this.#askedAtMillis = -Infinity;
     if (!isOfClient && number > this.#lastAnswered) {
       this.#failures += 1;

@@ -7,7 +7,7 @@ const MOST = 20;
 /** Of sets whose last fetch failed. */
 const MOST_AGAIN = 5;
 
-/** Of the 5 s that a fetch has, with its turn. One that began later would only fail, and count as failed. */
+/** A fetch has 5 s, its wait for a turn included. If it began later, it would only time out. */
 const MAX_WAITING_MILLIS = 4_500;
 
 interface Turn {

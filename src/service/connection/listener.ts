@@ -63,9 +63,9 @@ export class Listener {
   #held: (() => void)[] | undefined;
   #cancelSweep = () => {};
   #sweptAtMillis = 0;
-  /** When everything was read that had arrived before a sweep. */
+  /** When all that had arrived before the last sweep was read. */
   #readAtMillis = 0;
-  /** For clients: while the process was stopped, none was late. */
+  /** For how long the process has run: while it is stopped, no client is late. */
   #ranMillis = 0;
 
   constructor(responder: Responds, clock: Clock, requestMillis = REQUEST_MILLIS) {
@@ -101,7 +101,7 @@ export class Listener {
     });
   }
 
-  /** The process was stopped: what clients sent meanwhile is not read yet, and Node tells only once. */
+  /** After a stop of the process, what clients sent meanwhile is not read yet. Node reports it only once. */
   #lookLater(socket: Socket) {
     this.#clock.after(HEADER_MILLIS, () => {
       if (this.#connections.get(socket)?.hasBegun) this.#refuseArriving(socket, LATE);

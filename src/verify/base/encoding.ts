@@ -1,7 +1,7 @@
 // Strict readers of base64url, UTF-8 and JSON. Promises: refuses base64url that is not canonical, and
 // invalid UTF-8.
 
-// With TypeScript 6 and newer, a project that does not name the types of Node would have none of them.
+// From TypeScript 6 on, a project that does not list the types of Node would lack them.
 /// <reference types="node" preserve="true" />
 import { types } from 'node:util';
 
@@ -34,7 +34,7 @@ export function isPlain(value: object) {
 export const isError = (value: unknown): value is Error =>
   types.isNativeError(value) || value instanceof Error;
 
-/** Deno throws these for keys that are none: without a code, and of no class of their own. */
+/** Deno throws plain errors without a code for invalid keys. */
 export const isBareError = (error: unknown) => Object(error).name === 'Error' && codeOf(error) === undefined;
 
 /** Decodes canonical unpadded base64url (RFC 4648 §5, RFC 7515 §2). */

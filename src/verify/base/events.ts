@@ -198,7 +198,7 @@ function framesOf(sites: readonly NodeJS.CallSite[]) {
 const KEEPS_UNREAD = !(
   'Bun' in globalThis ||
   'Deno' in globalThis ||
-  // With this flag, V8 takes a throw of a formatter for one that nobody catches.
+  // With this flag, V8 treats what a formatter throws as uncaught, and ends the process.
   /abort.on.uncaught/.test(`${process.execArgv} ${process.env.NODE_OPTIONS}`)
 );
 

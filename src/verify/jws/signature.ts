@@ -21,7 +21,7 @@ export function verifySignature(jws: UnverifiedJws, key: VerificationKey): Signe
   try {
     return verify(digest, signed, input, jws.signature) ? seal(withoutPrototype(jws.payload)) : undefined;
   } catch (error) {
-    // Deno imports Ed25519 keys that are no point of the curve (RFC 8032 §5.1.3).
+    // Deno imports Ed25519 keys that are not points on the curve (RFC 8032 §5.1.3).
     if (isBareError(error)) return undefined;
     throw error;
   }
