@@ -2,6 +2,7 @@
 // reported by its name. Does not run them: life.ts and what serves do.
 import { isJsonObject, isPlain } from '../verify/base/encoding.ts';
 import { readOptions, someFunction, type Rule } from '../verify/base/option.ts';
+import { Part } from '../verify/base/part.ts';
 import { NO_PROOFS } from '../gate/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
 import type { Settings } from '../settings/load-settings.ts';
@@ -83,20 +84,17 @@ function problemIn(hooks: Hooks) {
 
 /** What can serve another gate or service, once one is made of the options. */
 export function shareable({ onError, onResponse, ...options }: ServiceOptions): ServiceOptions {
-  const rules: Readonly<Record<string, Rule>> = SERVICE_RULES;
-  const free = { ...options };
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || rules[name]?.(value) !== undefined) Reflect.deleteProperty(free, name);
-  }
-  return frozen(free);
+  return frozen(options);
 }
 
-/** A copy, down to its lists. */
+/** A copy, down to its lists and issuers, without parts that serve already. */
 function frozen<Value>(value: Value): Value {
   if (Array.isArray(value)) return Object.freeze([...value]) as Value;
   if (!isJsonObject(value) || !isPlain(value)) return value;
 
   const copy: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) copy[name] = frozen(member);
+  for (const [name, member] of Object.entries(value)) {
+    if (member !== undefined && !Part.isTaken(member)) copy[name] = frozen(member);
+  }
   return Object.freeze(copy) as Value;
 }

@@ -14,6 +14,7 @@ import {
   type GateOptions,
 } from '../../src/gatehouse.ts';
 import type { VerdictEvent } from '../../src/gate/events.ts';
+import { createMetrics } from '../../src/metrics.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { createGateMethods } from '../../src/gate/foreign/gate.ts';
@@ -103,7 +104,7 @@ test('onVerdict is told of what a gate answers itself, and of bugs', async (t) =
   );
 });
 
-test('onVerdict is told of a client that has gone while a decision waited, without a status [§28]', async () => {
+test('onVerdict is told of a client that has gone while a decision waited, without a status or reason [§28]', async () => {
   const { way } = await createRoutes({ routes: [] });
   const gone = turnAway({}, unavailable('decision-unavailable').with({ isGone: true }));
   const told: object[] = [];
@@ -111,10 +112,23 @@ test('onVerdict is told of a client that has gone while a decision waited, witho
     ...way,
     clock,
     decide: () => gone,
-    tell: async (_request, _record, more) => void told.push(more),
+    tell: async (_request, { reason }, more) => void told.push({ reason, ...more }),
   });
   await check(requestWith('/'), mayRead);
-  assert.deepEqual(told, [{ admitted: false, status: null }]);
+  assert.deepEqual(told, [{ reason: undefined, admitted: false, status: null }]);
+});
+
+test('a gate counts and logs a refusal at the path of a probe, which is one of its server [§16]', async (t) => {
+  const metrics = createMetrics();
+  const lines: (readonly [message: string, reason: unknown])[] = [];
+  const log: GateOptions['log'] = (_, message, fields) => lines.push([message, Object(fields).reason]);
+  const { gate } = openGate(t, { metrics, log, fetchKeys: issuer.options.fetchKeys });
+  for (const path of ['/healthz', '/readyz?full']) await gate.check(requestWith(path), mayRead);
+  gate.close();
+  assert.match(metrics.text(), /refusals_total\{reason="no-credentials"\} 2\n/);
+  const refused = ['request refused', 'no-credentials'];
+  const told = lines.filter(([message]) => /refused/.test(message));
+  assert.deepEqual(told, [refused, refused, ['requests refused', undefined]]);
 });
 
 test('onVerdict is told of a further access of a caller, which has no request', async (t) => {

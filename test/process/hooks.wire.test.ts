@@ -68,7 +68,9 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
       onStart(options) {
         const { issuers, audience } = options;
         const frozen = [options, issuers, issuers.partner, issuers.partner.audience, audience].map(Object.isFrozen);
-        tell('started', { frozen, names: Object.keys(options), partner: issuers.partner.domain });
+        const { domain: partner, ...ofPartner } = issuers.partner;
+        const ofTenants = Object.keys(issuers.metrics);
+        tell('started', { frozen, names: Object.keys(options), partner, more: Object.keys(ofPartner), ofTenants });
         const { domain, log, replayStore } = options;
         createGate({ domain, audience, issuers, log, replayStore }).close();
         createGate({ domain, audience, issuers, log, replayStore }).close();
@@ -76,9 +78,16 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
       },
     });`;
     const environment = {
-      ISSUERS: 'partner',
+      ISSUERS: 'partner, metrics',
       ISSUER_PARTNER_DOMAIN: 'partner.test',
       ISSUER_PARTNER_AUDIENCE: 'urn:partner',
+      ISSUER_PARTNER_CA_FILE: provider.authorityFile,
+      ISSUER_METRICS_DOMAIN: 'login.test',
+      ISSUER_METRICS_AUDIENCE: 'urn:partner',
+      ISSUER_METRICS_ISSUER: 'https://login.test/{tenant}/v2.0',
+      ISSUER_METRICS_JWKS_URI: 'https://login.test/keys',
+      ISSUER_METRICS_TENANTS: 'one',
+      ISSUER_METRICS_AUTHORIZATION_SERVER: 'https://login.test',
       IDP_DPOP_REPLAY_STORE: 'redis://127.0.0.1:1',
       IDP_PROXY: 'http://127.0.0.1:1',
       RESOURCE_URL: 'https://api.test',
@@ -86,8 +95,15 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
       METRICS_PORT: '0',
     };
     const service = await run(t, text, environment);
-    const { frozen, names, partner } = await service.logged('started');
+    const { frozen, names, partner, more, ofTenants } = await service.logged('started');
     assert.deepEqual([frozen, partner], [Array(5).fill(true), 'partner.test']);
+    assert.deepEqual(
+      [more, ofTenants],
+      [
+        ['audience', 'issuer'],
+        ['domain', 'audience', 'jwksUri'],
+      ],
+    );
     for (const name of ['log', 'replayStore', 'domain', 'issuers']) assert.ok(names.includes(name), name);
     const own = ['connect', 'metadata', 'cors', 'metrics', 'onResponse', 'applicationName'];
     for (const name of own) assert.ok(!names.includes(name), name);

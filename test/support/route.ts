@@ -29,12 +29,13 @@ export function runRoute(
   if (refused !== undefined) throw refused;
 
   const admitted = route.access.admit(caller);
+  const asked = { ...QUESTION, demands: [route.access], isServed: true };
 
   const fail = () => {
     throw new Error('no handler asks for more here');
   };
 
   return route.handler(
-    new HandlerRequest(exchange, '/x', parameters, nowMillis, admitted, fail, { trustProxy: false }),
+    new HandlerRequest(exchange, asked, parameters, nowMillis, admitted, fail, { trustProxy: false }),
   );
 }

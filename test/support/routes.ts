@@ -22,7 +22,7 @@ export interface RoutesToTest {
   /** Replaces the sender check of the settings. */
   readonly sender?: (usual: SenderCheck) => SenderCheck;
   readonly count?: Count;
-  readonly onError?: (error: unknown) => unknown;
+  readonly onError?: (error: unknown, request: object) => unknown;
   /** Receives the server before it listens. */
   readonly prepare?: (server: Server) => void;
 }

@@ -65,8 +65,15 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
   function refuse(record: RequestRecord, request: RawRequest, complete = replies.finish) {
     const replied = complete(record, request);
     const { status, fields, content } = replied.reply;
-    if (!record.isGone) observer.observe({ request, arrivedAtMillis: 0 }, replied, status);
-    void tell?.(request, replied, { admitted: false, status: record.isGone ? null : status });
+    const { method, rawHeaders } = request;
+    // Without the URL: a gate has no probes.
+    const arrival = { request: { method, rawHeaders }, arrivedAtMillis: 0 };
+    if (record.isGone) {
+      void tell?.(request, { caller: record.caller }, { admitted: false, status: null });
+    } else {
+      observer.observe(arrival, replied, status);
+      void tell?.(request, replied, { admitted: false, status });
+    }
     return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
   }
 

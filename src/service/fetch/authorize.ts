@@ -1,6 +1,6 @@
 // A further access for the caller of a request, such as what its body asks for: guards and challenge alone.
 // Checks neither token nor proof again.
-import type { Decide } from '../../gate/decide.ts';
+import type { Asked, Decide } from '../../gate/decide.ts';
 import type { Authorization } from '../../gate/foreign/verdict.ts';
 import type { Replied, Replies } from '../../gate/replies/refusal-replies.ts';
 import { pairsOf } from '../../gate/replies/reply.ts';
@@ -8,7 +8,6 @@ import { isAccess, mayWait, toBeAwaited, type Access, type DecidedAccess } from 
 import { andThen, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
-import type { RawRequest } from '../../verify/request/facts.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
 import { isResponse } from './response.ts';
 
@@ -19,13 +18,6 @@ import { isResponse } from './response.ts';
 export interface Authorize {
   <Admitted>(access: Access<Admitted>): Authorization<Admitted>;
   <Admitted>(access: DecidedAccess<Admitted>): Promise<Authorization<Admitted>>;
-}
-
-/** What a decision is told of the request. */
-export interface About {
-  readonly method: string;
-  readonly path: string;
-  readonly parameters: object;
 }
 
 const NO_ACCESS = 'authorize needs an access that is not open, such as needs()';
@@ -55,31 +47,30 @@ export function isMadeOf(result: unknown, { status, headers }: Refusal) {
 }
 
 export type AuthorizeRequest = <Admitted>(
-  request: RawRequest & { readonly socket?: unknown },
+  /** What was asked about the request. */
+  before: Asked,
   caller: unknown,
   access: DecidedAccess<Admitted>,
-  about: About,
   /** For each refusal. */
   keep: (refusal: Refusal) => void,
 ) => MaybePromise<Authorization<Admitted>>;
 
 export function createAuthorize(decide: Decide, replies: Replies, clock: Clock): AuthorizeRequest {
-  return function authorize(request, caller, access, { method, path, parameters }, keep) {
+  return function authorize(before, caller, access, keep) {
     if (!isAccess(access) || access.credentials === 'ignored') throw new TypeError(NO_ACCESS);
 
     const known: Caller | undefined = isGenuine(caller) ? caller : undefined;
     const now = known && copyOf(known, claimsOf(known), clock.now());
-    const { rawHeaders, socket: connection } = request;
-    const facts = { method, path, host: undefined, rawHeaders };
-    const question = { facts, connection, readParameters: () => parameters };
-    const asked = { ...question, demands: [access], isServed: true, known: { caller: now } };
+    const asked = { ...before, demands: [access], known: { caller: now } };
 
     const authorized = andThen(decide(asked), (record) => {
       // The refusal would reach no client.
       if (record.isGone) throw new DOMException('the client has left', 'AbortError');
       if (record.reason === undefined) return { caller: access.admit(known) };
 
-      const refusal = new Refusal(replies.complete(record, request));
+      // Or the client's next token would have the scopes of this access alone.
+      const demands = [...before.demands, access];
+      const refusal = new Refusal(replies.complete({ ...record, demands }, before.facts));
       keep(refusal);
       return { refusal };
     });

@@ -5,7 +5,7 @@ import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
-import type { Decide } from '../../gate/decide.ts';
+import type { Asked, Decide } from '../../gate/decide.ts';
 import { extendRecord, turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { createAuthorize } from '../fetch/authorize.ts';
@@ -73,18 +73,19 @@ export class Pipeline {
     const asked = { facts, route, readParameters, demands: asks, isServed: true, connection };
 
     const serve = (record: RequestRecord) => {
-      if (record.reason === undefined) return this.#serve(exchange, match, record);
-      return record.isGone ? { facts, route } : record;
+      const { reason, caller, kid, issuerName, isGone } = record;
+      if (reason === undefined) return this.#serve(exchange, asked, record);
+      return isGone ? { facts, route, caller, kid, issuerName } : record;
     };
 
     return andThen(this.#decide(asked), serve);
   }
 
-  #serve(exchange: Exchange, match: Match, record: RequestRecord): MaybePromise<RequestRecord> {
+  #serve(exchange: Exchange, asked: Match & Asked, record: RequestRecord): MaybePromise<RequestRecord> {
     const recover = (thrown: unknown) => recordThrown(exchange, record, thrown);
 
     try {
-      const served = this.#run(exchange, match, record);
+      const served = this.#run(exchange, asked, record);
       return isPromise(served) ? served.catch(recover) : served;
     } catch (thrown) {
       return recover(thrown);
@@ -92,16 +93,16 @@ export class Pipeline {
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
-  #run(exchange: Exchange, { route, readParameters }: Match, record: RequestRecord) {
+  #run(exchange: Exchange, asked: Match & Asked, record: RequestRecord) {
+    const { facts, route, readParameters } = asked;
     const admitted = route.access.admit(record.caller);
-    const path = record.facts?.path ?? '';
     const { clock, replies } = this.#options;
     const nowMillis = clock.now();
 
     const handle = (inputs?: Inputs) => {
       const request = new HandlerRequest(
         exchange,
-        path,
+        asked,
         readParameters(),
         nowMillis,
         admitted,
@@ -125,7 +126,7 @@ export class Pipeline {
     };
 
     const hasInputs = route.query !== undefined || route.body !== undefined;
-    return hasInputs ? this.#readInputs(exchange, route, path).then(handle) : handle();
+    return hasInputs ? this.#readInputs(exchange, route, facts.path).then(handle) : handle();
   }
 
   async #readInputs(exchange: Exchange, { query, body }: Route, path: string) {

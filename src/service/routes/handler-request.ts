@@ -1,6 +1,7 @@
 // A request as its handler sees it. Promises: it shows neither token nor proof nor the field of a client
 // certificate, so no handler can log or forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Asked } from '../../gate/decide.ts';
 import { clientAddressOf } from '../../gate/tell.ts';
 import { traceparentOf } from '../../gate/traceparent.ts';
 import type { BodySource } from './body.ts';
@@ -27,6 +28,7 @@ export interface HandlerOptions {
 /** Read-only. Computes costly members only when they are read. */
 export class HandlerRequest<Admitted = unknown> {
   readonly #exchange;
+  readonly #asked;
   readonly #inputs;
   readonly #authorize;
   readonly #options;
@@ -44,7 +46,7 @@ export class HandlerRequest<Admitted = unknown> {
 
   constructor(
     exchange: ExchangeParts,
-    path: string,
+    asked: Asked,
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
     caller: Admitted,
@@ -53,11 +55,12 @@ export class HandlerRequest<Admitted = unknown> {
     inputs: Inputs = {},
   ) {
     this.#exchange = exchange;
+    this.#asked = asked;
     this.#inputs = inputs;
     this.#authorize = authorize;
     this.#options = options;
 
-    this.path = path;
+    this.path = asked.facts.path;
     this.parameters = parameters;
     this.nowMillis = nowMillis;
     this.caller = caller;
@@ -113,11 +116,10 @@ export class HandlerRequest<Admitted = unknown> {
    * any. Throws a `TypeError` for `open` or anything but an access.
    */
   get authorize(): Authorize {
-    const { request } = this.#exchange;
     const keep = (refusal: Refusal) => this.#refusals?.push(refusal);
 
     const authorize = (access: DecidedAccess<unknown>) =>
-      this.#authorize(request, this.caller, access, this, keep);
+      this.#authorize(this.#asked, this.caller, access, keep);
 
     return authorize as Authorize;
   }

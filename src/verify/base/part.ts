@@ -29,13 +29,18 @@ export class Part<Content> {
     return part && part.#content;
   }
 
+  /** Whether it is a part that serves one already, and may serve no other. Takes anything. */
+  static isTaken(value: unknown) {
+    return Part.is(value) && value.#isUsed;
+  }
+
   /** Whether it may be handed over as this option. */
   static rule(option: string, maker: string): Rule {
     return function checkPart(value) {
       if (!Part.is(value) || value.#option !== option) {
         return `must be a part that ${maker} makes, of the same copy of the package`;
       }
-      return value.#isUsed ? 'serves another already; make one more' : undefined;
+      return Part.isTaken(value) ? 'serves another already; make one more' : undefined;
     };
   }
 

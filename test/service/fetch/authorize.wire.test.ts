@@ -27,6 +27,7 @@ const write = ({ authorize }: Asking) => {
 };
 
 let seen: unknown;
+const reported: unknown[] = [];
 
 let service: RunningRoutes;
 
@@ -41,6 +42,7 @@ before(async () => {
     routes: [
       post('/write', needs(scope('read:orders')), write),
       get('/open', open, write),
+      get('/deep/{id}', needs(scope('read:orders')), write),
       get('/ruled', open, write),
       get('/optional', optional, write),
       get('/maybe', open, ({ authorize }) => ({ passes: authorize(optional).refusal === undefined })),
@@ -62,7 +64,8 @@ before(async () => {
       get('/wrong/open', authenticated, ({ authorize }) => authorize(open) as object),
       get('/wrong/text', authenticated, ({ authorize }) => authorize('read' as never)),
     ],
-    policy: [under('/ruled', authenticated)],
+    policy: [under('/ruled', authenticated), under('/deep', needs(scope('read:deep')))],
+    onError: (_, request) => reported.push(request),
   });
 });
 
@@ -82,7 +85,7 @@ describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
     const headers = { Origin: 'https://app.test' };
     const response = await service.ask('/write', { method: 'POST', token, headers });
     assert.deepEqual([response.status, response.body.error], [403, 'insufficient_scope']);
-    assert.match(response.challenges.join(), /^Bearer .*scope="write:orders"/);
+    assert.match(response.challenges.join(), /^Bearer .*scope="read:orders write:orders"/);
     assert.equal(response.headers['access-control-allow-origin'], 'https://app.test');
     const lines = service.logs
       .slice(-2)
@@ -123,9 +126,18 @@ describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
     assert.deepEqual([status, body.error], [401, 'insufficient_user_authentication']);
   });
 
-  test('is a 500 for a guard that throws, with its line in the log', async () => {
+  test('is a 500 for a guard that throws, with its line in the log, and tells onError the route [§28]', async () => {
+    reported.length = 0;
     const { status } = await service.ask('/broken', { token: tokenWith() });
     assert.deepEqual([status, lastLine()?.message], [500, 'request failed']);
+    assert.deepEqual(reported, [{ method: 'GET', route: '/broken' }]);
+  });
+
+  test('names the scopes of the route and its rules too, which the next token still needs [RFC 6750 §3]', async () => {
+    const token = tokenWith({ scope: 'read:orders read:deep' });
+    const { status, challenges } = await service.ask('/deep/1', { token });
+    assert.equal(status, 403);
+    assert.match(challenges.join(), /^Bearer .*scope="read:deep read:orders write:orders"/);
   });
 
   test('returns a refusal that may also be thrown, and that fits a Response', async () => {

@@ -12,7 +12,7 @@ import type { Answers } from '../../../src/gate/checks.ts';
 import { Responder } from '../../../src/service/request/responder.ts';
 import { turnAway, type RequestRecord } from '../../../src/gate/record.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
-import { clock, tokenWith, verifyToken } from '../../support/caller.ts';
+import { callerWith, clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { TestClock } from '../../support/clock.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 import { pathSlips } from '../../support/spellings.ts';
@@ -404,14 +404,16 @@ for (const [what, asked] of [
   });
 }
 
-test('knows of a request whose client left during a decision only what it asked for, and its route', async () => {
+test('knows of a request whose client left during a decision whose it is, and no refusal', async () => {
   const routes = [get('/x', authenticated, () => assert.fail('ran'))];
-  const left = turnAway({ kid: 'a', isGone: true }, unavailable('decision-unavailable'));
+  const caller = callerWith({});
+  const known = { caller, kid: 'a', issuerName: 'idp' };
+  const left = turnAway({ ...known, isGone: true }, unavailable('decision-unavailable'));
   const pipeline = await pipelineOver(routes, { decide: () => left });
-  const { facts, ...known } = (await pipeline.respond(
+  const { facts, ...told } = (await pipeline.respond(
     exchangeOf(requestOf('GET', '/x'), {}).exchange,
   )) as RequestRecord;
-  assert.deepEqual([facts?.method, facts?.path, known], ['GET', '/x', { route: routes[0] }]);
+  assert.deepEqual([facts?.method, facts?.path, told], ['GET', '/x', { route: routes[0], ...known }]);
 });
 
 test('cancels nothing of a result that comes too late unless it is a Response', async () => {

@@ -17,6 +17,8 @@ import {
   type ServiceOptions,
 } from '../../../src/gatehouse.ts';
 import type { OnResponse, ResponseEvent } from '../../../src/gate/events.ts';
+import { decision } from '../../../src/decisions.ts';
+import { jsonLog } from '../../../src/log.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { ask, exchange, openWire, type Ask } from '../../support/client.ts';
 import { captureLog } from '../../support/captured.ts';
@@ -121,6 +123,30 @@ test('onResponse is told of a client that has gone, without a status, with its a
     events.map(({ path, status, clientAddress }) => [path, status, clientAddress]),
     [['/held', null, '127.0.0.1']],
   );
+});
+
+test('onResponse and the access log know whose client has gone while a decision waited [§28]', async (t) => {
+  const calls = new EventEmitter();
+  const waits = decision('waits', ({ signal }) => {
+    calls.emit('call');
+    return new Promise(() => signal.addEventListener('abort', () => calls.emit('left')));
+  });
+  const logged = captureLog(t);
+  const options = { log: jsonLog({ access: true }) };
+  const { port, events, arrivals } = await serve(t, [get('/held', needs(waits), () => ({}))], options);
+  const called = once(calls, 'call');
+  const told = once(arrivals, 'event');
+  const wire = await openWire(port);
+  wire.send(`GET /held HTTP/1.1\r\nHost: a\r\nAuthorization: ${issuer.bearer().authorization}\r\n\r\n`);
+  await called;
+  wire.socket.resetAndDestroy();
+  await told;
+  assert.deepEqual(
+    events.map(({ route, status, reason, caller }) => [route, status, reason, caller?.subject]),
+    [['/held', null, null, 'test-user']],
+  );
+  const line = (await logged()).find(({ message }) => message === 'request');
+  assert.deepEqual([line?.status, line?.reason, line?.issuer], [null, undefined, 'idp']);
 });
 
 test('onResponse is called once the response is written, and delays or changes none', async (t) => {

@@ -12,10 +12,12 @@ const request = {
 
 const noAuthorize = () => assert.fail();
 
+const FACTS = { method: 'GET', host: undefined, path: '/a', rawHeaders: [] };
+
 const requestWith = (inputs?: { query?: unknown }) =>
   new HandlerRequest(
     exchangeOf(request, {}).exchange,
-    '/a',
+    { facts: FACTS, demands: [], isServed: true },
     {},
     0,
     undefined,

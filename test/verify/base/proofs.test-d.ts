@@ -4,6 +4,7 @@
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { HandlerRequest, type ExchangeParts } from '../../../src/service/routes/handler-request.ts';
 import type { AuthorizeRequest } from '../../../src/service/fetch/authorize.ts';
+import type { Asked } from '../../../src/gate/decide.ts';
 import type { RequestFacts } from '../../../src/verify/request/facts.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/rules/access.ts';
@@ -151,6 +152,7 @@ interface Stages extends AtHand {
   readonly facts: RequestFacts;
   readonly route: Route;
   readonly exchange: ExchangeParts;
+  readonly asked: Asked;
   readonly authorize: AuthorizeRequest;
 }
 
@@ -167,6 +169,7 @@ export const outOfTurn = ({
   facts,
   route,
   exchange,
+  asked,
   authorize,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
@@ -184,7 +187,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => route.handler(new HandlerRequest(exchange, '/x', {}, 1, token, authorize, { trustProxy: false })),
+  () => route.handler(new HandlerRequest(exchange, asked, {}, 1, token, authorize, { trustProxy: false })),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {
