@@ -26,23 +26,16 @@ export function whenQuiet(server: Server, clock: Clock, close: () => void) {
   const beganAtMillis = clock.monotonic();
   let turnsLeft = QUIET_TURNS;
 
-  const restart = () => {
-    turnsLeft = QUIET_TURNS;
-  };
-
   const turn = () => {
     turnsLeft -= 1;
     const millis = clock.monotonic() - beganAtMillis;
     const enough = millis < QUIET_MILLIS ? 0 : QUIET_TURNS - 2;
-    if (turnsLeft > enough && millis < LOUD_MILLIS) {
-      setImmediate(turn);
-      return;
-    }
-
-    server.off('connection', restart);
-    close();
+    if (turnsLeft > enough && millis < LOUD_MILLIS) setImmediate(turn);
+    else close();
   };
 
-  server.on('connection', restart);
+  server.on('connection', () => {
+    turnsLeft = QUIET_TURNS;
+  });
   setImmediate(turn);
 }

@@ -1,0 +1,49 @@
+/* How many turns of the event loop a port waits for connections before it closes. */
+import { strict as assert } from 'node:assert';
+import { EventEmitter } from 'node:events';
+import { test } from 'node:test';
+import { whenQuiet } from '../../../src/service/connection/listen.ts';
+import { TestClock } from '../../support/clock.ts';
+
+function beginClosing() {
+  const server = new EventEmitter();
+  const clock = new TestClock();
+  // The process has run for a while.
+  clock.advance(5_000);
+  let isClosed = false;
+
+  whenQuiet(server as never, clock, () => {
+    isClosed = true;
+  });
+
+  /** Whether the port is closed after so many turns. */
+  async function isClosedAfter(turns: number) {
+    for (let turn = 0; turn < turns; turn += 1) await new Promise(setImmediate);
+    return isClosed;
+  }
+
+  return { server, clock, isClosedAfter };
+}
+
+test('a port closes in the thousandth turn without a new connection', async () => {
+  const { isClosedAfter } = beginClosing();
+  assert.equal(await isClosedAfter(999), false);
+  assert.equal(await isClosedAfter(1), true);
+});
+
+test('a port counts turns anew from each new connection', async () => {
+  const { server, isClosedAfter } = beginClosing();
+  assert.equal(await isClosedAfter(999), false);
+  server.emit('connection');
+  assert.equal(await isClosedAfter(999), false);
+  assert.equal(await isClosedAfter(1), true);
+});
+
+test('a port closes from a quarter of a second on after one whole turn without a new connection', async () => {
+  const { server, clock, isClosedAfter } = beginClosing();
+  clock.advance(250);
+  server.emit('connection');
+  // This turn had begun when the connection came.
+  assert.equal(await isClosedAfter(1), false);
+  assert.equal(await isClosedAfter(1), true);
+});
