@@ -127,7 +127,7 @@ class Asking {
   ): Promise<Outcome> {
     this.#waiting += 1;
 
-    return new Promise<Outcome>((resolve) => {
+    const outcome = new Promise<Outcome>((resolve) => {
       // After the turn: this timer may be late, and the decision on its way.
       const cancel = clock.after(this.#limitMillis, () => setImmediate(end, 'timeout'));
       const ignore = onLoss(connection, () => end('gone'));
@@ -141,13 +141,18 @@ class Asking {
         cancel();
         ignore();
         resolve(outcome);
-        if (typeof outcome === 'string') controller.abort();
       };
 
       Promise.resolve(value).then(
         (known) => end({ value: known }),
         (error: unknown) => end({ error }),
       );
+    });
+
+    // In the context of the request, for tracing: a socket closes in another.
+    return outcome.then((ended) => {
+      if (typeof ended === 'string') controller.abort();
+      return ended;
     });
   }
 

@@ -1,6 +1,8 @@
 /* The guard `decision`: when it is asked, what it is told, and what comes of each answer. */
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { decision, type DecisionOptions, type DecisionRequest } from '../../src/decisions.ts';
@@ -446,6 +448,30 @@ describe('a client', () => {
     answers[0]?.reject(new Error('nobody is there'));
     await app.drain();
     assert.deepEqual([app.counted, app.errors, app.logs, ran], [[], [], [], 0]);
+  });
+
+  test('that leaves aborts the signal in the asynchronous context of its request', async (t) => {
+    const storage = new AsyncLocalStorage<string>();
+    const { guard, asked: requests, askedTimes } = held();
+
+    const prepare = (server: Server) => {
+      const { emit } = server;
+      // Like OpenTelemetry's instrumentation of node:http.
+      server.emit = (event: string, ...rest: readonly any[]): boolean => {
+        const go = () => Reflect.apply(emit, server, [event, ...rest]);
+        return event === 'request' ? storage.run('request', go) : go();
+      };
+    };
+
+    const app = await startOne(t, needs(guard), { prepare });
+    const wire = await openWire(app.port);
+    wire.send(asked());
+    await askedTimes(1);
+    const context = new Promise((resolve) => {
+      requests[0]!.signal.addEventListener('abort', () => resolve(storage.getStore()));
+    });
+    wire.socket.resetAndDestroy();
+    assert.equal(await context, 'request');
   });
 
   test('that closes only its own side has not left, and gets its response', async (t) => {
