@@ -157,15 +157,16 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     response.end();
   }
 
-  async function writeFrom(first: Uint8Array | undefined) {
-    for (let chunk = first; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
+  async function writeAll() {
+    let chunk = (await begin()) ?? (await next());
+    for (; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
     end();
   }
 
   exchange.onInterrupted(check);
   response.on('drain', () => wake());
   try {
-    await writeFrom((await begin()) ?? (await next()));
+    await writeAll();
   } catch (error) {
     // Once cancelled, or aborted by the signal, the end is known.
     if (!isOver || !response.headersSent) throw error;

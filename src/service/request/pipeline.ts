@@ -189,16 +189,14 @@ function discardUnsent(result: unknown) {
   if (isJsonObject(result) && isResponse(result)) discard(result.body);
 }
 
-const NO_REPLY = { turnedAway: undefined, reply: undefined };
-
 /** The one place for what inputs, handlers and their streams throw. */
 export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 
-  const { turnedAway, reply } = HandlerReply.isGenuine(thrown) ? thrown : NO_REPLY;
-  if (turnedAway === undefined) return turnAway(record, thrown);
+  if (!HandlerReply.isGenuine(thrown) || thrown.turnedAway === undefined) return turnAway(record, thrown);
 
+  const { turnedAway, reply } = thrown;
   return extendRecord(extendRecord(record, turnedAway), { reply });
 }
 
