@@ -2,20 +2,20 @@
 // lists, never from a request; foreseeable samples start at zero.
 import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify/base/events.ts';
 import { REFUSALS } from '../../verify/base/refusal.ts';
-import { VERSION } from '../../verify/base/version.ts';
-import type { ReplayStore } from '../../verify/dpop/replay.ts';
 import type { Meter } from '../../gate/observe.ts';
 import type { Metrics, Watched } from '../../gate/options.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
-import { processGauges } from './gauges.ts';
+import { gaugesOf, processGauges, type Gauge } from './gauges.ts';
 
 const REASONS = Object.values(REFUSALS).flatMap(Object.keys);
 
 /** In seconds, as OpenTelemetry recommends for HTTP servers. */
 const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Infinity'.split(' ').map(Number);
 
-/** Name, type, help. No name may begin with another: `textOf` searches by prefix. */
-const FAMILIES: readonly (readonly [name: string, type: string, help: string])[] = [
+type Family = readonly [name: string, type: string, help: string];
+
+/** No name may begin with another: `textOf` searches by prefix. */
+const FAMILIES: readonly Family[] = [
   ['http_server_request_duration_seconds', 'histogram', 'From the arrival of a request to its response.'],
   ['http_server_active_requests', 'gauge', 'Requests without a response yet.'],
   ['gatehouse_refusals_total', 'counter', 'Requests that were refused, except probes.'],
@@ -167,31 +167,21 @@ export function createCounting(): Counting {
     };
   }
 
-  function measure({ name: profile, issuers, replayStore, revocations }: Watched) {
-    for (const { name, keys } of issuers) {
-      sample(`gatehouse_keys_age_seconds{issuer="${name}"}`).value = keys.ageMillis() / 1000;
-      sample(`gatehouse_keys_usable{issuer="${name}"}`).value = keys.usable();
-    }
-
-    sample(`gatehouse_info{version="${VERSION}",profile="${profile}"}`).value = 1;
-    const [name, value] = gaugeOf(replayStore);
-    sample(name).value = value;
-    if (revocations) sample('gatehouse_revocation_store_up').value = Number(revocations.isUp());
-  }
-
   function text() {
-    for (const one of watched) measure(one);
-    for (const [name, value] of processGauges()) sample(name).value = value;
-    return FAMILIES.map(textOf).join('');
-  }
-
-  function textOf([family, type, help]: (typeof FAMILIES)[number]) {
-    const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
-    const head = `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
-    return lines.length === 0 ? '' : head + lines.join('');
+    const gauges = [...gaugesOf([...watched]), ...processGauges()];
+    const all = samples.concat(gauges.map(sampleOf));
+    return FAMILIES.map((family) => textOf(family, all)).join('');
   }
 
   return { count, meter, watch, text };
+}
+
+const sampleOf = ([name, value]: Gauge): Sample => ({ name, value });
+
+function textOf([family, type, help]: Family, samples: readonly Sample[]) {
+  const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
+  const head = `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
+  return lines.length === 0 ? '' : head + lines.join('');
 }
 
 function memoize<Key, Value>(make: (key: Key) => Value) {
@@ -209,10 +199,3 @@ function memoize<Key, Value>(make: (key: Key) => Value) {
 const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
 
 const numeral = (value: number) => (value === Infinity ? '+Inf' : String(value));
-
-function gaugeOf(store: ReplayStore): [name: string, value: number] {
-  const state = store.state();
-  return 'entries' in state
-    ? ['gatehouse_replay_entries', state.entries]
-    : ['gatehouse_replay_store_up', Number(state.isUp)];
-}

@@ -17,11 +17,12 @@ import {
   scope,
   type ServiceOptions,
 } from '../../../src/gatehouse.ts';
-import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { createReplayStore, type ReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createMetrics } from '../../../src/options/metrics/metrics-listener.ts';
 import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { redisReplayStore } from '../../../src/options/redis/replay.ts';
+import type { Metrics, Revocations } from '../../../src/gate/options.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
@@ -214,6 +215,39 @@ test('shows the age of keys in seconds', () => {
     90,
   );
 });
+
+for (const order of ['first', 'last']) {
+  test(`shows the worst of gates that share it, whichever is made ${order}, and the sum of their proofs [§11]`, () => {
+    const metrics = createMetrics();
+    const content = Part.contentOf<Metrics>(metrics);
+
+    const storeWith = (state: object) =>
+      ({ record: () => 'new', state: () => state }) as unknown as ReplayStore;
+
+    const gateWith = (usable: number, age: number, isUp: boolean, entries: number) => {
+      const keys = { usable: () => usable, ageMillis: () => age } as unknown as Issuer['keys'];
+      const issuers = [{ name: 'idp', keys } as Issuer];
+      const revocations = { isUp: () => isUp } as Revocations;
+      const about = { name: 'gate', issuers, revocations, routes: [], ownRoutes: [] };
+      return [{ entries }, { isUp }].map((state) => ({ ...about, replayStore: storeWith(state) }));
+    };
+
+    const both = [...gateWith(0, Infinity, false, 2), ...gateWith(3, 5_000, true, 1)];
+    const unwatch = (order === 'first' ? both : both.reverse()).map((each) => content.watch(each));
+    const shown = () => metrics.text().match(/^gatehouse_(?:keys_[au]|replay_[es]|revocation_s).*$/gm);
+    const labels = '{issuer="idp"}';
+    assert.deepEqual(shown(), [
+      `gatehouse_keys_age_seconds${labels} +Inf`,
+      `gatehouse_keys_usable${labels} 0`,
+      'gatehouse_revocation_store_up 0',
+      'gatehouse_replay_entries 3',
+      'gatehouse_replay_store_up 0',
+    ]);
+
+    for (const end of unwatch) end();
+    assert.equal(shown(), null);
+  });
+}
 
 test('counts refusals by reason, but not probes or failures of handlers', async (t) => {
   const { port, value } = await start(t, {}, () => new Promise(() => {}));
