@@ -136,7 +136,8 @@ before(async () => {
       get('/typeless', open, () => new Response(streamOf(Buffer.from('ab')))),
       get('/latin', open, () => new Response(null, { headers: { 'X-Name': 'caf\xe9' } })),
       get('/null', open, () => new Response(null)),
-      get('/null-length', open, () => new Response(null, { headers: { 'Content-Length': '5' } })),
+      get('/zero-length', open, () => new Response(null, { headers: { 'Content-Length': '0' } })),
+      get('/null-length', open, () => new Response(null, { headers: { 'Content-Length': '1' } })),
       get('/redirect', open, () => Response.redirect('https://a.test/', 303)),
       get('/204', open, () => new Response(null, { status: 204, headers: { 'Content-Length': '5' } })),
       get('/204-body', open, () => new OwnResponse(cancellable('204'), 204)),
@@ -300,8 +301,8 @@ describe('a Response', { timeout: 30_000 }, () => {
     assert.deepEqual((await ask('/latin')).fields['x-name'], ['caf\xe9']);
   });
 
-  test('without a body has a Content-Length of 0 [RFC 9110 §8.6]', async () => {
-    for (const path of ['/null', '/redirect']) {
+  test('without a body has a Content-Length of 0, and may name it itself [RFC 9110 §8.6]', async () => {
+    for (const path of ['/null', '/redirect', '/zero-length']) {
       assert.deepEqual((await ask(path)).fields['content-length'], ['0']);
     }
   });

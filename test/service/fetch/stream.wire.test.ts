@@ -249,6 +249,33 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     );
   });
 
+  test('is written in pieces of 64 KiB, so that a client that reads slowly is not taken for one that has stopped', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    const { send, end } = bind(await source());
+    send('one');
+    send('x'.repeat(2 * 65_536 + 1));
+    end();
+    const text = await wire.until((received) => received.endsWith('\r\n0\r\n\r\n'));
+    const sizes = [...text.matchAll(/\r\n([0-9a-f]+)\r\n/g)].map(([, size]) => parseInt(size!, 16));
+    assert.deepEqual(sizes, [3, 65_536, 65_536, 1, 0]);
+  });
+
+  test('of one chunk has a Content-Length if the chunk has at most 64 KiB', async (t) => {
+    for (const [length, expected] of [
+      [65_536, ['65536']],
+      [65_537, undefined],
+    ] as const) {
+      const { ask, source } = await openStreams(t);
+      const wire = await ask('/stream', 'Connection: close\r\n');
+      const { send, end } = bind(await source());
+      send('x'.repeat(length));
+      end();
+      const { fields, content } = parseHead(await wire.untilClosed());
+      assert.deepEqual([fields['content-length'], content.length], [expected, length]);
+    }
+  });
+
   const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
 
   for (const [what, path, spoil, sentence] of [
@@ -350,8 +377,8 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     );
   });
 
-  test('that waits behind another is cancelled when the client leaves', async (t) => {
-    const { ask, source } = await openStreams(t);
+  test('that waits behind another is cancelled when the client leaves, and is logged', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
     const wire = await ask('/stream');
     wire.send('GET /stream HTTP/1.1\r\nHost: a\r\n\r\nGET /events HTTP/1.1\r\nHost: a\r\n\r\n');
     const second = await source(1);
@@ -359,7 +386,7 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     second.send('one');
     await turns();
     wire.socket.resetAndDestroy();
-    await until(() => second.cancels === 1 && third.cancels === 1);
+    await until(() => second.cancels === 1 && third.cancels === 1 && logs.length === 3);
   });
 
   test('reaches a client that has closed only its side, although the signal aborts', async (t) => {
@@ -396,8 +423,8 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     ['stops reading', '/full', (wire: Wire) => wire.socket.pause()],
     ['closes its side of a silent stream', '/silent', (wire: Wire) => wire.socket.end()],
   ] as const) {
-    test(`is cancelled 90 seconds after its client ${what}, and its signal aborts`, async (t) => {
-      const { ask, source, responses } = await openStreams(t);
+    test(`is cancelled 90 seconds after its client ${what}, its signal aborts, and it is logged`, async (t) => {
+      const { ask, source, responses, logs } = await openStreams(t);
       const wire = await ask(path);
       const given = await source();
       if (path === '/silent') given.send('one');
@@ -414,7 +441,7 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
       await passSeconds(90);
       assert.equal(given.cancels, 0);
       await passSeconds(3);
-      await until(() => given.cancels === 1 && given.signal!.aborted);
+      await until(() => given.cancels === 1 && given.signal!.aborted && logs.length === 1);
     });
   }
 
@@ -528,6 +555,19 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
       );
     });
   }
+
+  test('that HEAD does not send is not logged as sent to a client that has left', async (t) => {
+    const { ask, source, responses, logs } = await openStreams(t);
+    const wire = await ask('/late', '', '1.1', 'HEAD');
+    await until(() => responses.length > 0);
+    wire.socket.resetAndDestroy();
+    const given = await source();
+    await until(() => given.cancels === 1 && logs.length > 0);
+    assert.deepEqual(
+      logs.map(({ message, status }) => [message, status]),
+      [['request', null]],
+    );
+  });
 
   test('to HTTP/1.0 that fails ends with a reset, since the end of the connection would look proper [RFC 9112 §6.3]', async (t) => {
     const { ask, source } = await openStreams(t);
@@ -705,6 +745,28 @@ describe('an event stream', { timeout: 20_000 }, () => {
     assert.equal(parseHead(text).isWhole, true);
     assert.equal(given.signal!.aborted, true);
     await untilClosing(server);
+    await passSeconds(3);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('that has ended keeps its signal when a drain begins, even if its client has not read all of it', async (t) => {
+    const { ask, source, drain, server, responses } = await openStreams(t);
+    const wire = await ask('/events');
+    wire.socket.pause();
+    const { signal, controller } = await source();
+    const socket = responses[0]!.socket!;
+    while (socket.writableLength === 0) {
+      controller.enqueue(new Uint8Array(8 * 1024));
+      await turns(1);
+    }
+    controller.close();
+    await until(() => responses[0]!.writableEnded);
+    assert.equal(responses[0]!.writableFinished, false);
+    const drained = drain();
+    await untilClosing(server);
+    assert.equal(signal!.aborted, false);
+    wire.socket.resume();
+    await wire.until((text) => text.endsWith('\r\n0\r\n\r\n'));
     await passSeconds(3);
     assert.equal(await drained, 'drained');
   });
