@@ -100,6 +100,10 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
         store.run('mine', () => new Response(begin('silent', request.signal))),
       ),
       get('/events', open, ({ signal }) => new Response(begin('events', signal), { headers: EVENTS })),
+      get('/four-events', open, ({ signal }) => {
+        const headers = { ...EVENTS, ...withLength(4).headers };
+        return new Response(begin('four', signal), { headers });
+      }),
       get('/mine', authenticated, ({ signal }) => new Response(begin('mine', signal), { headers: EVENTS })),
       get('/file', authenticated, ({ signal }) => new Response(begin('file', signal))),
       get('/four', open, ({ signal }) => new Response(begin('four', signal), withLength(4))),
@@ -154,6 +158,8 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
 
   return { ...app, ask, source, sources, responses };
 }
+
+const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
 
 const headOf = (wire: Wire) => wire.until((text) => text.includes('\r\n\r\n'));
 
@@ -276,7 +282,14 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     }
   });
 
-  const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
+  test('is cancelled if its first chunk is no Uint8Array', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    given.controller.enqueue('text');
+    assert.match(await headOf(wire), /^HTTP\/1\.1 500 /);
+    await until(() => given.cancels === 1);
+  });
 
   for (const [what, path, spoil, sentence] of [
     ['fails', '/stream', ({ controller }: Source) => controller.error(new Error('inside')), undefined],
@@ -671,6 +684,25 @@ describe('an event stream', { timeout: 20_000 }, () => {
     await wire.until((text) => text.includes('data: 1\n\n\r\n'));
   });
 
+  test('without a caller sets no timer', async (t) => {
+    const { ask } = await openStreams(t);
+    await headOf(await ask('/events'));
+    assert.ok(!clock.pending.some(Number.isNaN));
+  });
+
+  test('leaves no timer behind if it ends before the token of its caller expires', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const exp = Math.ceil(clock.now() / 1000) + 7;
+    clock.set(exp * 1000 - 7_000);
+    const wire = await ask('/mine', `Authorization: Bearer ${tokenWith({ exp })}\r\n`);
+    const given = await source();
+    await headOf(wire);
+    assert.equal(clock.pending.includes(7_000), true);
+    given.end();
+    await wire.until((text) => text.endsWith('\r\n0\r\n\r\n'));
+    assert.equal(clock.pending.includes(7_000), false);
+  });
+
   test('ends properly when the token of its caller expires, within a second, and its signal aborts', async (t) => {
     const { ask, source, logs } = await openStreams(t);
     const seconds = Math.ceil(clock.now() / 1000) + 60;
@@ -747,6 +779,27 @@ describe('an event stream', { timeout: 20_000 }, () => {
     await untilClosing(server);
     await passSeconds(3);
     assert.equal(await drained, 'drained');
+  });
+
+  test('that a drain ends before the last byte of its Content-Length is cut off without a proper end [RFC 9112 §8]', async (t) => {
+    const { ask, source, logs, drain, server } = await openStreams(t);
+    const wire = await ask('/four-events');
+    const given = await source();
+    given.send('ab');
+    await wire.until((text) => text.includes('ab'));
+    // Waits until nothing follows.
+    given.send('cd');
+    await turns();
+    const drained = drain();
+    const { content, isWhole } = parseHead(await wire.untilClosed());
+    assert.deepEqual([content, isWhole], ['ab', false]);
+    await untilClosing(server);
+    await passSeconds(3);
+    assert.equal(await drained, 'drained');
+    assert.deepEqual(
+      logs.filter(({ message }) => message === 'request failed').map(({ sentence }) => sentence),
+      [OTHER_LENGTH],
+    );
   });
 
   test('that has ended keeps its signal when a drain begins, even if its client has not read all of it', async (t) => {
