@@ -105,14 +105,14 @@ class Asking {
     return andThen(outcome, (known) => this.#conclude(known, surroundings));
   }
 
-  #begin(caller: Caller, { facts, readParameters, connection }: Question, { clock }: Surroundings) {
+  #begin(caller: Caller, { facts, readParameters, request }: Question, { clock }: Surroundings) {
     const controller = new AbortController();
     const { signal } = controller;
     const { method, path } = facts;
     try {
       const asked = Object.freeze({ caller, method, path, parameters: { ...readParameters?.() }, signal });
       const value: unknown = this.#decide(asked);
-      return isPromise(value) ? this.#await(value, controller, connection, clock) : { value };
+      return isPromise(value) ? this.#await(value, controller, request, clock) : { value };
     } catch (error) {
       return { error };
     }
@@ -122,7 +122,7 @@ class Asking {
   #await(
     value: PromiseLike<unknown>,
     controller: AbortController,
-    connection: unknown,
+    request: unknown,
     clock: Surroundings['clock'],
   ): Promise<Outcome> {
     this.#waiting += 1;
@@ -130,7 +130,7 @@ class Asking {
     const outcome = new Promise<Outcome>((resolve) => {
       // After the turn: this timer may be late, and the decision on its way.
       const cancel = clock.after(this.#limitMillis, () => setImmediate(end, 'timeout'));
-      const ignore = onLoss(connection, () => end('gone'));
+      const ignore = onLoss(request, () => end('gone'));
       let isOver = false;
 
       const end = (outcome: Outcome) => {
@@ -183,9 +183,11 @@ function lossOf(outcome: Exclude<Outcome, 'gone'>): Fields {
     : { reason: 'not-a-boolean' };
 }
 
-/** Calls `action` when the connection, a socket or a signal, is lost. Returns a function that ends that. */
-function onLoss(connection: unknown, action: () => void): () => void {
-  const given = Object(connection);
+/** Calls `action` when the client of a request has left. Returns a function that ends that. */
+function onLoss(request: unknown, action: () => void): () => void {
+  const asked = Object(request);
+  // Read late: Deno warns of a signal that is read.
+  const given = Object(asked.socket ?? asked.signal);
   if (given.destroyed === true || given.aborted === true) queueMicrotask(action);
   if (typeof given.on === 'function') return onClose(given, action);
   if (typeof given.addEventListener !== 'function') return () => {};

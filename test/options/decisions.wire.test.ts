@@ -527,6 +527,36 @@ describe('a client', () => {
     assert.equal((await verdict).refusal?.status, 503);
     assert.deepEqual([requests[0]?.signal.aborted, lines, errors], [true, [], []]);
   });
+
+  test('of a Fetch server has a signal that the gate reads only while a decision waits: Deno warns when one is read', async (t) => {
+    const issuer = createTestIssuer();
+    const gate = createGate(issuer.options);
+    t.after(() => gate.close());
+    const { signal } = new AbortController();
+    let reads = 0;
+    const request = Object.defineProperty(
+      new Request('http://a/pay', { headers: issuer.bearer() }),
+      'signal',
+      {
+        get() {
+          reads += 1;
+          return signal;
+        },
+      },
+    );
+
+    for (const access of [authenticated, needs(decision('at once', () => true))]) {
+      assert.equal((await gate.check(request, access)).refusal, undefined);
+    }
+    assert.equal(reads, 0);
+
+    const { guard, answers, askedTimes } = held();
+    const verdict = gate.check(request, needs(guard));
+    await askedTimes(1);
+    answers[0]?.resolve(true);
+    assert.equal((await verdict).refusal, undefined);
+    assert.equal(reads, 1);
+  });
 });
 
 test('at most 1,000 requests wait for one decision; the next is 503 too-many-waiting, failed, and no loss', async (t) => {

@@ -50,7 +50,11 @@ interface GateParts extends Answers {
 }
 
 export function createGateMethods({ early, decide, replies, observer, tell, clock }: GateParts): GateMethods {
-  function checkRequest(request: GateRequest, access: DecidedAccess<unknown>): MaybePromise<RequestRecord> {
+  function checkRequest(
+    request: GateRequest,
+    access: DecidedAccess<unknown>,
+    given: GateRequest | FetchRequest,
+  ): MaybePromise<RequestRecord> {
     const refused = refuseForm(request);
     if (refused !== undefined) return turnAway({}, refused);
     if (access.credentials === 'ignored') return {};
@@ -58,7 +62,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     const facts = readFacts(request);
     if (facts instanceof Refused) return turnAway({}, facts);
 
-    return early(facts) ?? decide({ facts, demands: [access], isServed: true, connection: request.socket });
+    return early(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });
   }
 
   /** A client that has gone gets nothing. */
@@ -88,7 +92,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     }
 
     const record = await attempt(
-      () => checkRequest(request, access),
+      () => checkRequest(request, access, given),
       (error) => turnAway({}, error),
     );
     const isAdmitted = record.reason === undefined && record.reply === undefined;

@@ -31,7 +31,7 @@ const URL_AS_SENT = /^https?:\/\/([^/?]*)(.*)/i;
 
 /** Ignores the scheme. */
 function requestOfFetch(request: FetchRequest): GateRequest | Refused {
-  const { method, url, headers, signal }: FetchRequest = Object(request);
+  const { method, url, headers }: FetchRequest = Object(request);
   const isIterable = Object(headers)[Symbol.iterator] !== undefined;
   if (typeof method !== 'string' || typeof url !== 'string' || !isIterable) throw new TypeError(NO_REQUEST);
 
@@ -42,7 +42,7 @@ function requestOfFetch(request: FetchRequest): GateRequest | Refused {
   if (refused !== undefined) return refused;
 
   fields.set('host', [authority]);
-  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields), socket: signal };
+  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields) };
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {

@@ -14,8 +14,8 @@ export interface Question {
   readonly facts: RequestFacts;
   /** Of the route. */
   readonly readParameters?: () => object;
-  /** A socket or signal, which tells that the client has left. */
-  readonly connection?: unknown;
+  /** Of Node or Fetch. Its socket or signal tells that the client has left. */
+  readonly request?: unknown;
 }
 
 /** Asks and, unless that refuses, `others` one at a time. Never throws or rejects. */

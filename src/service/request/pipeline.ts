@@ -68,9 +68,9 @@ export class Pipeline {
       return andThen(this.#decide(asked), (record) => orElse(record, refused));
     }
 
-    const connection = exchange.request.socket;
+    const { request } = exchange;
     const { route, readParameters, demands: asks } = match;
-    const asked = { facts, route, readParameters, demands: asks, isServed: true, connection };
+    const asked = { facts, route, readParameters, demands: asks, isServed: true, request };
 
     const serve = (record: RequestRecord) => {
       const { reason, caller, kid, issuerName, isGone } = record;
