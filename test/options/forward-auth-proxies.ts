@@ -23,7 +23,7 @@ export function sampleUnder(heading: string, language: string): string {
 
 export interface Behind {
   readonly gatehouse: number;
-  /** The port of a second replica that is away. Default: there is one replica. */
+  /** The port of a second replica that is down. Default: there is one replica. */
   readonly gone?: number;
   readonly api: number;
   /** Where it asks. Default: the path of the sample, `/forward-auth`. */

@@ -66,7 +66,7 @@ export async function walkRestarts(proxy: Proxy, provider: Provider, count: numb
       );
       const kind = `${isKnown ? 'token' : 'no token'} ${status}`;
       statuses[kind] = (statuses[kind] ?? 0) + 1;
-      // While gatehouse is away, refusals come at once.
+      // While gatehouse is down, refusals come at once.
       if (status >= 500) await setTimeout(5);
     }
   }

@@ -23,9 +23,12 @@ const actionlintSays = (name: string, content: string): readonly string[] =>
   lint(content, name).map(({ line, message }) => `line ${line}: ${message}`);
 
 const FAULTS: Readonly<Record<string, readonly [was: string, becomes: string]>> = {
-  'a key that does not exist': ['    steps:\n', '    stages:\n'],
-  'words of a stranger in a script': ['run: npm ci', 'run: echo ${{ github.event.pull_request.title }}'],
-  'a job that waits for none of the file': ['    permissions:\n', '    needs: nothing\n    permissions:\n'],
+  'an unknown key': ['    steps:\n', '    stages:\n'],
+  'untrusted text in a script': ['run: npm ci', 'run: echo ${{ github.event.pull_request.title }}'],
+  'a job that needs a job that does not exist': [
+    '    permissions:\n',
+    '    needs: nothing\n    permissions:\n',
+  ],
 };
 
 let isGood = true;

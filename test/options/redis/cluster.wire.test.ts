@@ -416,7 +416,7 @@ describe('a cluster', () => {
     await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted');
   });
 
-  test('answers 503 for exactly the slots of a node that is away, until another has them [J7]', async (t) => {
+  test('answers 503 for exactly the slots of a node that is down, until another node has them [J7]', async (t) => {
     const nodes = await startNodes(t);
     const { first, second } = nodes;
     const client = openClient(t, addressOf(first, second));

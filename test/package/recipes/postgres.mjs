@@ -22,7 +22,7 @@ async function onStart() {
   pool = new pg.Pool({
     connectionString: process.env.DATABASE_URL,
     max: 10,
-    // While the database is away, requests would otherwise wait for ever.
+    // While the database is down, requests would otherwise wait for ever.
     connectionTimeoutMillis: 2_000,
     statement_timeout: 5_000,
     query_timeout: 6_000,
@@ -77,7 +77,7 @@ async function addOrder({ caller, body }) {
   return created(`/api/orders/${order.id}`, order);
 }
 
-/** Nothing waits for the audit log: while the database is away, events are kept up to a bound. */
+/** Nothing waits for the audit log: while the database is down, events are kept up to a bound. */
 const events = [];
 let dropped = 0;
 let written = Promise.resolve();
