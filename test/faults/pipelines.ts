@@ -180,6 +180,8 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
         });
       },
       refuseConnection: () => jsonReply(400, '{}'),
+      hold: () => {},
+      release: () => {},
     },
     new TestClock(),
   );

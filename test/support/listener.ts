@@ -74,6 +74,8 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
     {
       startTiming: () => responder.startTiming(),
       refuseConnection: (refused, request) => responder.refuseConnection(refused, request),
+      hold: () => responder.hold(),
+      release: () => responder.release(),
       respond: (exchange) => {
         if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';

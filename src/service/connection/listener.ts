@@ -7,7 +7,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
-import { bind, Exchange, MAX_FIELDS } from '../request/exchange.ts';
+import { Exchange, MAX_FIELDS } from '../request/exchange.ts';
 import { whenQuiet } from './listen.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { RequestStream } from './request-stream.ts';
@@ -50,7 +50,7 @@ function createNodeServer(requestMillis: number) {
 }
 
 /** What the listener needs of a responder. */
-type Responds = Pick<Responder, 'startTiming' | 'respond' | 'refuseConnection'>;
+type Responds = Pick<Responder, 'startTiming' | 'respond' | 'refuseConnection' | 'hold' | 'release'>;
 
 export class Listener {
   readonly server;
@@ -59,8 +59,6 @@ export class Listener {
   readonly #requestMillis;
   readonly #connections = new Map<Socket, Connection>();
   #isStopping = false;
-  /** Requests that arrive after a drain has begun and before the port is closed. */
-  #held: (() => void)[] | undefined;
   #cancelSweep = () => {};
   #sweptAtMillis = 0;
   /** When all that had arrived before the last sweep was read. */
@@ -126,13 +124,10 @@ export class Listener {
     const arrivedAtMillis = responder.startTiming();
     const exchange = new Exchange(request as RequestStream, response, connection, arrivedAtMillis);
     connection.begin(exchange);
-    if (this.#held === undefined && !connection.isFinishing) return responder.respond(exchange);
-
-    const respond = () => responder.respond(exchange);
-    if (this.#held !== undefined) return this.#held.push(bind(respond));
+    if (!connection.isFinishing) return responder.respond(exchange);
 
     // Once what has arrived is parsed, it is known which response is the last.
-    return setImmediate(respond);
+    return setImmediate(() => responder.respond(exchange));
   }
 
   #endWithRefusal(socket: Socket, refused: Refused, request: RawRequest = { rawHeaders: [], socket }) {
@@ -171,12 +166,6 @@ export class Listener {
     this.#cancelSweep = this.#clock.after(SWEEP_MILLIS, () => this.#sweep());
   }
 
-  #respondToHeld() {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const respond of held) respond();
-  }
-
   #finishUp() {
     for (const connection of this.#connections.values()) connection.finishUp();
   }
@@ -191,10 +180,9 @@ export class Listener {
       this.#isStopping = true;
       // A sweep now could cut off a request that is on its way.
       this.#cancelSweep();
-      this.#finishUp();
       // A load balancer replaces each connection that a response ends, and could reach the port as it
       // closes.
-      this.#held = [];
+      this.#responder.hold();
 
       const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
@@ -209,9 +197,8 @@ export class Listener {
 
       whenQuiet(this.server, this.#clock, () => {
         this.server.close(finish);
-        // Again, for connections that came since the first time.
         this.#finishUp();
-        this.#respondToHeld();
+        this.#responder.release();
         this.#sweepLater();
       });
     });

@@ -11,7 +11,7 @@ import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
 import { sendResponse } from '../fetch/stream.ts';
-import type { AfterLast, Exchange } from './exchange.ts';
+import { bind, type AfterLast, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 
 export class Responder {
@@ -19,6 +19,8 @@ export class Responder {
   readonly #replies;
   readonly #observer;
   readonly #clock;
+  /** What waits for `release`, in order. */
+  #held: (() => void)[] | undefined;
 
   constructor(pipeline: Pick<Pipeline, 'respond'>, replies: Replies, observer: Watcher, clock: Clock) {
     this.#pipeline = pipeline;
@@ -34,6 +36,11 @@ export class Responder {
 
   /** Never throws. */
   respond(exchange: Exchange) {
+    if (this.#held === undefined) this.#respondNow(exchange);
+    else this.#held.push(bind(() => this.#respondNow(exchange)));
+  }
+
+  #respondNow(exchange: Exchange) {
     const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || connection.isEnding;
@@ -51,7 +58,21 @@ export class Responder {
       return isResponseReply(reply) ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
     };
 
-    void andThen(record, send);
+    void andThen(record, (known) => {
+      if (this.#held === undefined) send(known);
+      else this.#held.push(bind(() => send(known)));
+    });
+  }
+
+  /** Until `release`, no request begins to be served, and no response is written. */
+  hold() {
+    this.#held = [];
+  }
+
+  release() {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const goOn of held) goOn();
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */

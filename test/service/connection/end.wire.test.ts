@@ -158,20 +158,30 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
-  test('responds to no request that arrives before the port is closed, but then to all, with Connection: close, so that no balancer opens other connections meanwhile', async (t) => {
+  test('writes no response before the port is closed, but then all, with Connection: close, so that no balancer opens other connections meanwhile', async (t) => {
     const listener = await openListener(t);
     const used = await openUsedWire(listener.port);
+    const inFlight = await openUsedWire(listener.port);
     const before = used.socket.bytesRead;
+    const arrival = listener.held();
+    inFlight.send(HELD);
+    const response = await arrival;
     const stopped = listener.stop();
+    response();
     const late = await openWire(listener.port);
     used.send(GOOD + GOOD);
     late.send(GOOD);
     // Each of these keeps the port open for a few turns.
     while (listener.sockets.length < 10) (await openWire(listener.port)).destroy();
     assert.equal(listener.server.listening, true);
-    assert.deepEqual([late.socket.bytesRead, used.socket.bytesRead], [0, before]);
+    const sockets = [late, used, inFlight].map(({ socket }) => socket);
+    assert.deepEqual(
+      sockets.map(({ bytesRead }) => bytesRead),
+      [0, before, before],
+    );
     await listener.closing();
     assert.deepEqual(statusesIn(await late.untilClosed()), [200]);
+    assert.match(await inFlight.untilClosed(), /\r\nConnection: close\r\n/);
     const responses = (await used.untilClosed()).split(/(?=HTTP\/1\.1 )/);
     assert.deepEqual(
       responses.map((text) => text.includes('\r\nConnection: close\r\n')),
