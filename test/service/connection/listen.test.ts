@@ -47,3 +47,34 @@ test('a port closes from a quarter of a second on after one whole turn without a
   assert.equal(await isClosedAfter(1), false);
   assert.equal(await isClosedAfter(1), true);
 });
+
+test('a port does not close in a long turn, in which a connection may have come that Node has not seen', async () => {
+  const { clock, isClosedAfter } = beginClosing();
+  assert.equal(await isClosedAfter(999), false);
+  clock.advance(0.1);
+  assert.equal(await isClosedAfter(1), false);
+  clock.advance(0.09);
+  assert.equal(await isClosedAfter(1), true);
+});
+
+test('a port closes after a second, even if no turn is short', async () => {
+  const { clock, isClosedAfter } = beginClosing();
+  for (let turn = 1; turn < 1_000; turn += 1) {
+    clock.advance(1);
+    assert.equal(await isClosedAfter(1), false);
+  }
+  clock.advance(1);
+  assert.equal(await isClosedAfter(1), true);
+});
+
+test('a port closes before anything else is done, since a connection could come meanwhile', async () => {
+  const order: string[] = [];
+  const server = Object.assign(new EventEmitter(), { _handle: { close: () => order.push('port') } });
+  await new Promise<void>((resolve) => {
+    whenQuiet(server as never, new TestClock(), () => {
+      order.push('rest');
+      resolve();
+    });
+  });
+  assert.deepEqual(order, ['port', 'rest']);
+});
