@@ -19,8 +19,8 @@ const OVER: Readonly<Record<string, number>> = {
   createGate: 30_050,
   createService: 44_960,
   runService: 58_320,
-  server: 58_880,
-  'all of src': 103_300,
+  server: 59_000,
+  'all of src': 103_600,
 };
 
 const GROWTH = 1.02;
