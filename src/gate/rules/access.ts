@@ -154,7 +154,7 @@ export function needs<Claims = Caller['claims']>(
 export function needs(...guards: readonly AnyGuard[]): DecidedAccess<Caller<unknown>> {
   if (guards.length === 0 || !guards.every(isGuard)) {
     throw new TypeError(
-      'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+      'needs() takes guards of the same copy of the package, like scope(…); without one, use authenticated',
     );
   }
   const shapes = guards.flatMap(({ further }) => further?.admit ?? []);

@@ -46,8 +46,6 @@ export function isResponse(value: object): value is FetchResponse {
 const OF_ONE_HOP =
   /^(?:connection|keep-alive|proxy-(?:auth.*|connection)|te|trailer|transfer-encoding|upgrade)$/;
 
-const OURS_WITH_CORS = new RegExp(`${OF_ONE_HOP.source}|^access-control-`);
-
 /** Unless the `Response` has these fields itself. */
 const ADDED = [
   ['cache-control', 'no-store'],
@@ -65,19 +63,13 @@ const NO_FIELD = 'a header field of a Response cannot be sent';
 const NO_LENGTH = 'the Content-Length of a Response must be one number';
 const USED = 'the body of a Response was used or is locked; return an unread one';
 
-/**
- * Throws a `TypeError` for a `Response` that cannot be sent. With `hasCors`, the service alone says which
- * origins may read it: routers that say so too would add a second field, which browsers refuse.
- */
-export function replyToResponse(
-  { status, headers, body, bodyUsed }: FetchResponse,
-  hasCors = false,
-): ResponseReply {
+/** Throws a `TypeError` for a `Response` that cannot be sent. */
+export function replyToResponse({ status, headers, body, bodyUsed }: FetchResponse): ResponseReply {
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new UsageError(NO_STATUS);
   if (bodyUsed || body?.locked) throw new UsageError(USED);
 
   const cookies: string[] = [];
-  const fields = fieldsOf(headers, cookies, hasCors);
+  const fields = fieldsOf(headers, cookies);
   const lengthBytes = lengthOf(fields);
   // RFC 9110 §8.6, §15.3.6
   if (status === 204) fields.delete('content-length');
@@ -100,15 +92,14 @@ function lengthOf(fields: ReadonlyMap<string, string>) {
 }
 
 /** By name in lower case. */
-function fieldsOf(headers: FetchResponse['headers'], cookies: string[], hasCors: boolean) {
+function fieldsOf(headers: FetchResponse['headers'], cookies: string[]) {
   const given = readFields(headers, cookies);
   // RFC 9110 §7.6.1
   const connection = given.get('connection') ?? '';
   const named = connection.toLowerCase().split(/[\t ,]+/);
   if (named.includes('set-cookie')) cookies.length = 0;
 
-  const ours = hasCors ? OURS_WITH_CORS : OF_ONE_HOP;
-  const isKept = (name: string) => !ours.test(name) && !named.includes(name);
+  const isKept = (name: string) => !OF_ONE_HOP.test(name) && !named.includes(name);
   const kept = [...given].filter(([name]) => isKept(name));
   return new Map([...ADDED, ...kept]);
 }

@@ -73,9 +73,8 @@ export class Pipeline {
     const asked = { facts, route, readParameters, demands: asks, isServed: true, request };
 
     const serve = (record: RequestRecord) => {
-      const { reason, caller, kid, issuerName, isGone } = record;
-      if (reason === undefined) return this.#serve(exchange, asked, record);
-      return isGone ? { facts, route, caller, kid, issuerName } : record;
+      if (record.reason === undefined) return this.#serve(exchange, asked, record);
+      return record.isGone ? { ...record, reason: undefined, refusal: undefined } : record;
     };
 
     return andThen(this.#decide(asked), serve);

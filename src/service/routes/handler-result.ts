@@ -1,6 +1,6 @@
 // What a handler has returned → the reply to send. Promises: only what is meant as JSON is sent as JSON.
 import type { RequestRecord } from '../../gate/record.ts';
-import { jsonReply, NO_CONTENT, type Reply } from '../../gate/replies/reply.ts';
+import { jsonReply, NO_CONTENT, pairsOf, type Field, type Reply } from '../../gate/replies/reply.ts';
 import { isError, isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { isResponse, replyToResponse } from '../fetch/response.ts';
@@ -35,21 +35,31 @@ const NO_JSON =
 
 /**
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
- * array, the reply for a `Response`, without CORS fields if the service has its own. Throws a returned `fail`
- * or refusal, and a `TypeError` for the rest.
+ * array, the reply for a `Response`. Throws a returned `fail` or refusal, and a `TypeError` for the rest.
  */
 export function replyToResult(result: unknown, method: string, hasCors = false): Reply {
   if (result instanceof HandlerReply) {
     if (result.turnedAway) throw result;
-    return result.reply;
+    return ownReply(result.reply, hasCors);
   }
   if (result === undefined && method !== 'GET') return NO_CONTENT;
   if (result === undefined) throw new UsageError(NO_RESULT);
 
   const json = jsonOf(result);
   if (json !== undefined) return jsonReply(200, json);
-  if (isJsonObject(result) && isResponse(result)) return replyToResponse(result, hasCors);
+  if (isJsonObject(result) && isResponse(result)) return ownReply(replyToResponse(result), hasCors);
   throw new UsageError(NO_JSON);
+}
+
+/**
+ * With `hasCors`, the service alone says which origins may read it: a handler that says so too would add a
+ * second field, which browsers refuse.
+ */
+function ownReply(reply: Reply, hasCors: boolean): Reply {
+  if (!hasCors) return reply;
+
+  const isKept = ([name]: Field) => !name.startsWith('access-control-');
+  return { ...reply, fields: pairsOf(reply.fields).filter(isKept).flat() };
 }
 
 /**

@@ -299,7 +299,7 @@ test('refuses a guard that demands nothing, such as one made from a missing sett
 test('refuses needs() without a guard, and says what to write', () => {
   const none = [] as unknown as readonly [never];
   const wrong = new TypeError(
-    'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+    'needs() takes guards of the same copy of the package, like scope(…); without one, use authenticated',
   );
   assert.throws(() => needs(...none), wrong);
 });
@@ -339,7 +339,7 @@ test('refuses null or a promise in claimEquals, what is no list, null, a promise
 
 test('refuses what is not a guard in needs(), such as the name of a scope or a function that was not called [H2]', () => {
   const error = new TypeError(
-    'needs() takes one or more guards, such as scope(…); without one, write authenticated',
+    'needs() takes guards of the same copy of the package, like scope(…); without one, use authenticated',
   );
   for (const given of ['read', scope, undefined, null, {}, needs(scope('read'))]) {
     assert.throws(() => needs(given as never), error);

@@ -17,7 +17,7 @@ import {
 } from '../../../src/service/create-service.ts';
 import { mount, type MountContext } from '../../../src/service/fetch/mount.ts';
 import { readServiceOptions, type ServiceOptions } from '../../../src/service/options.ts';
-import { fail } from '../../../src/service/routes/handler-reply.ts';
+import { fail, reply } from '../../../src/service/routes/handler-reply.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { runForwardAuth } from '../../../src/process/run.ts';
 import { assertRouteMatrix, createTestIssuer } from '../../../src/testing.ts';
@@ -145,6 +145,7 @@ const routes: readonly Route[] = [
   mount('/caught', open, readAndCatch, { limitBytes: 20 }),
   mount('/echo', open, ({ body }) => new Response(body)),
   mount('/shares', open, () => new Response('x', { headers: SHARED })),
+  get('/replies', open, () => reply(200, {}, { ...SHARED, 'X-Total': '2' })),
   mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
   mount('/aborts', open, ({ signal }) => new Response(untilAborted(signal))),
   mount('/cancels', open, (request) => new Response(cancelIn(request))),
@@ -209,6 +210,13 @@ describe('a mount', { timeout: 60_000 }, () => {
       assert.equal(status, 200);
       assert.deepEqual(fields['access-control-allow-origin'], expected);
       assert.equal(fields['access-control-allow-headers'], undefined);
+    });
+
+    test(`so does a reply: ${origin} [§9]`, async () => {
+      const { fields, status } = await ask('GET /replies', [`Origin: ${origin}`]);
+      assert.equal(status, 200);
+      assert.deepEqual(fields['access-control-allow-origin'], expected);
+      assert.deepEqual([fields['access-control-allow-headers'], fields['x-total']], [undefined, ['2']]);
     });
   }
 
