@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline';
 export interface Figures {
   readonly tests: number;
   readonly passed: number;
+  /** For what the machine lacks. */
+  readonly skipped: number;
   readonly failed: number;
   readonly seconds: number;
   readonly failures: readonly string[];
@@ -29,10 +31,12 @@ export async function runTests(binary: string, root: string): Promise<Figures> {
   }
 
   const of = (name: string) => figures.get(name) ?? 0;
-  const failed = of('tests') - of('pass');
+  // Also those that were cancelled.
+  const failed = of('tests') - of('pass') - of('skipped');
   return {
     tests: of('tests'),
     passed: of('pass'),
+    skipped: of('skipped'),
     failed: of('tests') === 0 ? 1 : failed,
     seconds: Math.round(of('duration_ms') / 1000),
     failures,
@@ -42,9 +46,9 @@ export async function runTests(binary: string, root: string): Promise<Figures> {
 /** One line for the count, one for each test that failed. */
 export const describeFigures = (
   name: string,
-  { tests, passed, failed, seconds, failures }: Figures,
+  { tests, passed, skipped, failed, seconds, failures }: Figures,
 ): string =>
   [
-    `${name}: ${tests} tests, ${passed} passed, ${failed} failed, ${seconds} s`,
+    `${name}: ${tests} tests, ${passed} passed, ${skipped} skipped, ${failed} failed, ${seconds} s`,
     ...failures.map((failure) => `  ${failure}`),
   ].join('\n');
