@@ -183,8 +183,11 @@ export const ISSUER_RULES: RulesOf<IssuerOptions> = {
 
 const NO_ISSUERS = 'must be an object with the options of each issuer under its name';
 
-/** Members of a Map or a prototype would be overlooked. */
-const byName: Rule = (value) => (isJsonObject(value) && isPlain(value) ? undefined : NO_ISSUERS);
+/** Members of a Map or a prototype would be overlooked, and those that are not enumerable. */
+const byName: Rule = (value) =>
+  isJsonObject(value) && isPlain(value) && Reflect.ownKeys(value).length === Object.keys(value).length
+    ? undefined
+    : NO_ISSUERS;
 
 export const VERIFY_RULES: RulesOf<VerifyOptions> = {
   ...ISSUER_RULES,

@@ -81,9 +81,14 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     [[, 'scp'], 'must be text'],
     [[Object.create(null)], 'must be text'],
   ],
-  issuers: ['partner', () => {}, new Map([['partner', GIVEN]]), Object.create({ partner: GIVEN })].map(
-    (value) => [value, 'must be an object with the options of each issuer under its name'],
-  ),
+  issuers: [
+    'partner',
+    () => {},
+    new Map([['partner', GIVEN]]),
+    Object.create({ partner: GIVEN }),
+    Object.defineProperty({}, 'partner', { value: GIVEN }),
+    { [Symbol('partner')]: GIVEN },
+  ].map((value) => [value, 'must be an object with the options of each issuer under its name']),
   dpopMode: [
     ['required', 'must be one of DISABLED, ALLOWED, REQUIRED'],
     [Promise.resolve('REQUIRED'), 'must be one of DISABLED, ALLOWED, REQUIRED'],
