@@ -3,7 +3,7 @@
 // in-flight responses. Loads no gate.
 import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Count } from '../../verify/base/events.ts';
-import { readOptions, throwProblem, type Given, type RulesOf } from '../../verify/base/option.ts';
+import { readOptions, throwProblem, type Given, type Rule, type RulesOf } from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
 import { refuse, Refused, unavailable } from '../../verify/base/refusal.ts';
 import {
@@ -46,7 +46,19 @@ const RULES: RulesOf<RevocationsOptions> = {
   issuers: VERIFY_RULES.issuers,
 };
 
-const NAMING_RULES = { ...ISSUER_RULES, issuer: TEMPLATE_RULES.issuerOrTemplate };
+/** Here a part serves nothing: the gate that it serves may have been made before. */
+const orTaken = (rule: Rule): Rule =>
+  function checkPart(value) {
+    return Part.isTaken(value) ? undefined : rule(value);
+  };
+
+const NAMING_RULES = {
+  ...ISSUER_RULES,
+  issuer: TEMPLATE_RULES.issuerOrTemplate,
+  tenants: orTaken(ISSUER_RULES.tenants),
+  keyAccess: orTaken(ISSUER_RULES.keyAccess),
+  introspection: orTaken(ISSUER_RULES.introspection),
+};
 
 const NO_STORE = 'is missing; set the URL of the store, such as rediss://store.example.com';
 

@@ -5,7 +5,9 @@ import { describe, test } from 'node:test';
 import { makeRevocations } from '../../../src/options/redis/revocations.ts';
 import { createGate } from '../../../src/gate.ts';
 import type { LogPart } from '../../../src/gate/options.ts';
+import { introspection } from '../../../src/introspection.ts';
 import { createRevocations } from '../../../src/revocations.ts';
+import { tenants } from '../../../src/tenants.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -508,6 +510,29 @@ describe('writers', () => {
     ]) {
       const rejection = { name: 'TypeError', message: NO_ISSUER };
       await assert.rejects(revocations.revoke({ subject: 'u', issuer }), rejection);
+    }
+  });
+
+  test('take the issuers of a gate that was made before, with the parts that serve it [§24]', async (t) => {
+    const store = await startFakeStore(t, storeWith(new Map()));
+    const { options } = createTestIssuer();
+    const given = { domain: 'partner.test', audience: 'x' };
+    const template = 'https://login.test/{tenant}/v2.0';
+    const issuers = {
+      entra: { ...given, tenants: tenants({ issuer: template, list: ['one'] }) },
+      partner: {
+        ...given,
+        introspection: introspection({ tokens: ['jwt'], clientId: 'a', clientSecret: 'b' }),
+      },
+    };
+    t.after(createGate({ ...options, issuers }).close);
+    const url = `redis://127.0.0.1:${store.port}`;
+    const revocations = createRevocations({ store: url, domain: options.domain, issuers });
+    t.after(revocations.close);
+    for (const issuer of ['https://login.test/one/v2.0', 'https://partner.test/']) {
+      await revocations.revoke({ subject: 'u', issuer });
+      const written = store.commands.filter(([command]) => command === 'SET').at(-1);
+      assert.equal(written?.[1], keyFor('sub', 'u', issuer));
     }
   });
 
