@@ -145,94 +145,52 @@ const HTTP_REASONS = {
   ...REFUSALS.header_fields_too_large,
 };
 
-/** What a reviewer of a deployment reads. Without `of`, in addition to the rows above; a part, in addition to a gate. */
-const LOADED: readonly Readonly<{ when: string; entries: readonly string[]; isPart?: true }>[] = [
-  { when: '`createGate`', entries: ['gate.ts'] },
+/**
+ * What a reviewer of a program reads: what these files load, without the files of the first rows, `beside` of
+ * which the reviewer reads too.
+ */
+const PROGRAMS: readonly Readonly<{ when: string; entries: readonly string[]; beside: number }>[] = [
+  { when: '`createGate`', entries: ['gate.ts'], beside: 0 },
   {
     when: '`createService`',
     entries: ['service/create-service.ts', 'service/routes/inputs.ts', 'service/routes/handler-reply.ts'],
+    beside: 1,
   },
-  { when: '`runService`', entries: ['gatehouse.ts', 'settings/dot-env.ts', 'settings/yaml.ts'] },
-  { when: '`server.js`', entries: ['server.ts'] },
-  { when: '`runForwardAuth`', entries: ['options/forward-auth.ts'], isPart: true },
-  {
-    when: '`gatehouse-http/log` or any process',
-    entries: ['log.ts', 'options/log.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/redis` or `IDP_DPOP_REPLAY_STORE`',
-    entries: ['redis.ts', 'options/redis/replay.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/revocations` or `REVOCATION_STORE`',
-    entries: ['revocations.ts', 'options/redis/revocations.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/proxy` or `IDP_PROXY`',
-    entries: ['proxy.ts', 'options/proxy.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/certificates` or `CLIENT_CERT_SOURCE`',
-    entries: ['certificates.ts', 'options/certificates/certificates.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/key-access`, `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`',
-    entries: ['key-access.ts', 'options/key-access.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/tenants` or `IDP_TENANTS`',
-    entries: ['tenants.ts', 'options/tenants/tenants.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/introspection` or `IDP_INTROSPECTION`',
-    entries: ['introspection.ts', 'options/introspection/introspection.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/resource-metadata` or `RESOURCE_URL`',
-    entries: ['resource-metadata.ts', 'options/resource-metadata.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/cors` or `CORS_ALLOWED_ORIGINS`',
-    entries: ['cors.ts', 'options/cors.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/metrics` or `METRICS_PORT`',
-    entries: ['metrics.ts', 'options/metrics/metrics-listener.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/decisions`',
-    entries: ['decisions.ts', 'options/decisions.ts'],
-    isPart: true,
-  },
-  {
-    when: '`gatehouse-http/openapi`',
-    entries: ['openapi.ts', 'options/openapi/openapi.ts'],
-    isPart: true,
-  },
+  { when: '`runService`', entries: ['gatehouse.ts', 'settings/dot-env.ts', 'settings/yaml.ts'], beside: 2 },
+  { when: '`server.js`', entries: ['server.ts'], beside: 3 },
+  { when: '`runForwardAuth`', entries: ['options/forward-auth.ts'], beside: 3 },
+];
+
+/** The parts, which a gate can have without a service. */
+const PARTS: readonly (readonly [when: string, entry: string])[] = [
+  ['`gatehouse-http/log` or any process', 'log.ts'],
+  ['`gatehouse-http/redis` or `IDP_DPOP_REPLAY_STORE`', 'redis.ts'],
+  ['`gatehouse-http/revocations` or `REVOCATION_STORE`', 'revocations.ts'],
+  ['`gatehouse-http/proxy` or `IDP_PROXY`', 'proxy.ts'],
+  ['`gatehouse-http/certificates` or `CLIENT_CERT_SOURCE`', 'certificates.ts'],
+  ['`gatehouse-http/key-access`, `IDP_JWKS_TOKEN_FILE` or `IDP_CA_FILE`', 'key-access.ts'],
+  ['`gatehouse-http/tenants` or `IDP_TENANTS`', 'tenants.ts'],
+  ['`gatehouse-http/introspection` or `IDP_INTROSPECTION`', 'introspection.ts'],
+  ['`gatehouse-http/resource-metadata` or `RESOURCE_URL`', 'resource-metadata.ts'],
+  ['`gatehouse-http/cors` or `CORS_ALLOWED_ORIGINS`', 'cors.ts'],
+  ['`gatehouse-http/metrics` or `METRICS_PORT`', 'metrics.ts'],
+  ['`gatehouse-http/decisions`', 'decisions.ts'],
+  ['`gatehouse-http/openapi`', 'openapi.ts'],
 ];
 
 const whatToRead: Block = () => {
   const sources = readSources();
-  let named: ReadonlySet<string> = new Set();
-  const rows = LOADED.map(({ when, entries, isPart }) => {
-    const { files } = closureOf({ entries }, sources);
-    const added = files.filter((file) => !named.has(file));
-    const known = new Set([...named, ...added]);
-    const names = namesOf(added, [...sources.keys()], known);
-    // Whoever has one part need not have another.
-    if (!isPart) named = known;
-    return [when, names.join(', '), linesIn(added, sources)];
+  const parts = PARTS.map(([when, entry]) => ({
+    when,
+    entries: [entry],
+    beside: 1,
+    hasOptions: true as const,
+  }));
+  const closures = [...PROGRAMS, ...parts].map((row) => ({ ...row, ...closureOf(row, sources) }));
+  const rows = closures.map(({ when, beside, files }) => {
+    const known = new Set(closures.slice(0, beside).flatMap((other) => other.files));
+    const added = files.filter((file) => !known.has(file));
+    return [when, namesOf(added, [...sources.keys()]).join(', '), linesIn(added, sources)];
   });
   return tableOf(['with', 'read', 'lines, at most'], rows);
 };
@@ -243,9 +201,10 @@ function linesIn(files: readonly string[], sources: Sources): string {
   return (Math.ceil(lines / 10) * 10).toLocaleString('en');
 }
 
-/** The files by name. A folder stands for its files, except for those that are not named yet, if these are few. */
-function namesOf(added: readonly string[], all: readonly string[], named: ReadonlySet<string>): string[] {
-  const missingIn = (folder: string) => all.filter((file) => file.startsWith(folder) && !named.has(file));
+/** The files by name. A folder stands for its files, except for the others in it, if these are few. */
+function namesOf(added: readonly string[], all: readonly string[]): string[] {
+  const missingIn = (folder: string) =>
+    all.filter((file) => file.startsWith(folder) && !added.includes(file));
 
   const isMostly = (folder: string) => {
     const present = added.filter((file) => file.startsWith(folder));
