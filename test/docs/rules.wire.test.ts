@@ -8,6 +8,7 @@ import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { authenticated, createService, get, open } from '../../src/gatehouse.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { ask } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';
@@ -109,6 +110,9 @@ const CAUSES: Readonly<Record<string, readonly [series: string, values: string]>
   GatehouseOverworked: ['nodejs_eventloop_lag_p99_seconds', held(0.2, 41)],
   GatehouseDown: ['up', held(0, 41)],
 };
+
+/** Refusals with 503 that only a service gives, and counts as responses. */
+const OF_SERVICES: ReadonlySet<string> = new Set(['handler-timeout', 'shutting-down']);
 
 /** Similar values that are harmless. */
 const HARMLESS: readonly (readonly [series: string, values: string])[] = [
@@ -215,6 +219,20 @@ describe('docs/rules.yml', () => {
       assertFiring(new Map([...quiet, ...series]), []);
     },
   );
+
+  for (const reason of Object.keys(REFUSALS.temporarily_unavailable).filter(
+    (reason) => !OF_SERVICES.has(reason),
+  )) {
+    test(
+      named(`GatehouseUnavailable fires for ${reason} at a gate, which counts no responses`),
+      { skip },
+      () => {
+        const ofGate = [...quiet].filter(([name]) => !name.startsWith('http_server_'));
+        const cause = [seriesOf(`gatehouse_refusals_total{reason="${reason}"}`), '0+1x40'] as const;
+        assertFiring(new Map([...ofGate, cause]), ['GatehouseUnavailable']);
+      },
+    );
+  }
 
   for (const [series, values] of HARMLESS) {
     test(named(`does not fire on ${series} ${values}`), { skip }, () =>
