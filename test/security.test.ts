@@ -8,14 +8,11 @@ import { filesBelow } from './support/tree.ts';
 const ATTACKS = read('docs/attacks.md');
 
 /** How many items each section has. */
-const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4, I: 6 };
+const CATALOGUE = { A: 14, B: 8, C: 11, D: 12, E: 16, F: 13, G: 16, H: 4, I: 6, J: 21 };
 
-/** Of a section that is not complete. */
-const OTHERS = ['J1', 'J2', 'J3', 'J4', 'J5', 'J6', 'J7', 'J8', 'J9', 'J16', 'J17', 'J18', 'J20'];
-
-const IDS = Object.entries(CATALOGUE)
-  .flatMap(([section, count]) => Array.from({ length: count }, (_, index) => `${section}${index + 1}`))
-  .concat(OTHERS);
+const IDS = Object.entries(CATALOGUE).flatMap(([section, count]) =>
+  Array.from({ length: count }, (_, index) => `${section}${index + 1}`),
+);
 
 /** The id of each attack, and the text of its item. */
 const items = [...ATTACKS.matchAll(/^- \*\*([A-J]\d+)\*\* ((?:.+\n)(?:  .+\n)*)/gm)];

@@ -145,7 +145,7 @@ describe('the answer of a decision', () => {
     ['undefined, thrown,', () => fail(undefined), 'error'],
     ['a rejection', async () => fail(new RangeError('SECRET')), 'error'],
   ] as const) {
-    test(`${what} is 503, and a loss that the log tells`, async (t) => {
+    test(`${what} is 503, and a loss that the log tells [J10]`, async (t) => {
       const app = await startOne(t, needs(decision('may pay', answer as () => boolean)));
       const { status, headers, body, challenges } = await app.ask('/pay/1', { token });
       assert.deepEqual(
@@ -345,7 +345,7 @@ describe('the order', () => {
     assert.equal((await app.ask('/pay?x', { token, method: 'POST', body: '{' })).status, 403);
   });
 
-  test('ends with exp, once more, after the last one [RFC 7519 §4.1.4]', async (t) => {
+  test('ends with exp, once more, after the last one [RFC 7519 §4.1.4, J21]', async (t) => {
     const asked: string[] = [];
     const slow = decision('first', async () => {
       clock.advance(601_000);
@@ -379,7 +379,7 @@ describe('the time limit', () => {
     [{ timeoutSeconds: 0.25 }, 250],
     [{ timeoutSeconds: 30 }, 30_000],
   ] as const) {
-    test(`of ${JSON.stringify(options)} is ${millis} ms; then the signal aborts, and the answer no longer counts`, async (t) => {
+    test(`of ${JSON.stringify(options)} is ${millis} ms; then the signal aborts, and the answer no longer counts [J10]`, async (t) => {
       const { guard, asked, answers, askedTimes } = held('may pay', options);
       const app = await startOne(t, needs(guard));
       const response = app.ask('/pay/1', { token: tokenWith() });
@@ -428,7 +428,7 @@ describe('the time limit', () => {
 describe('a client', () => {
   const asked = () => `GET /pay/1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${tokenWith()}\r\n\r\n`;
 
-  test('that leaves aborts the signal, and causes no line, count or onError', async (t) => {
+  test('that leaves aborts the signal, and causes no line, count or onError [J19]', async (t) => {
     const { guard, asked: requests, answers, askedTimes } = held();
     let ran = 0;
     const app = await start(t, {
@@ -474,7 +474,7 @@ describe('a client', () => {
     assert.equal(await context, 'request');
   });
 
-  test('that closes only its own side has not left, and gets its response', async (t) => {
+  test('that closes only its own side has not left, and gets its response [J19]', async (t) => {
     const { guard, asked: requests, answers, askedTimes } = held();
     const app = await startOne(t, needs(guard));
     const connected: Promise<Socket[]> = once(app.server, 'connection') as Promise<Socket[]>;

@@ -207,7 +207,7 @@ for (const url of [
   'http://api.test/or\nders',
   'http://api.test\\orders',
 ]) {
-  test(`the gate refuses the URL ${JSON.stringify(url)} of a Request, which some servers build from what a client sent, with 400 whatever the access`, async (t) => {
+  test(`the gate refuses the URL ${JSON.stringify(url)} of a Request, which some servers build from what a client sent, with 400 whatever the access [J13]`, async (t) => {
     const gate = await openGate(t);
     const headers = Object.entries(issuer.bearer(READER));
     for (const each of [open, access]) {
@@ -306,7 +306,7 @@ test('the gate sees each of two fields that are not joined, in any letter case [
   assert.equal(await ask(new Map([['Authorization', authorization]])), undefined);
 });
 
-test('the gate reads fields that an iterator drops, as that of Deno does for an empty first one', async (t) => {
+test('the gate reads fields that an iterator drops, as that of Deno does for an empty first one [J13]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED' });
   const { authorization } = issuer.bearer(READER);
 
@@ -352,7 +352,7 @@ test('the gate checks a request of a socket that has no header field at all', as
   assert.match(response, /^HTTP\/1\.1 401 /);
 });
 
-test('the gate throws for what looks like an access, a guard, a route or a rule', async (t) => {
+test('the gate throws for what looks like an access, a guard, a route or a rule [J15]', async (t) => {
   const gate = await openGate(t);
   const lookAlikes = [
     gate,

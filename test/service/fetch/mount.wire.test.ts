@@ -325,7 +325,7 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.match(fields['access-control-allow-methods']!.join(), /PUT.*PATCH.*DELETE/);
   });
 
-  test('has none of the paths of the service, however they are spelled', async (t) => {
+  test('has none of the paths of the service, however they are spelled [J12]', async (t) => {
     const { metrics: _, cors: __, ...shared } = OPTIONS;
     const options = { ...shared, metadata: resourceMetadata({ url: 'https://api.test' }) };
     const { started, port: at } = await start([mount('/', open, name('all'))], options);
@@ -345,7 +345,7 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.equal((await ask('GET /.well-known/other', [], '', at)).content, 'all GET');
   });
 
-  test('demands its access before the handler runs', async () => {
+  test('demands its access before the handler runs [J12]', async () => {
     asked.length = 0;
     assert.equal((await ask('GET /mine')).status, 401);
     assert.equal((await ask('GET /mine', [bearer({ scope: 'other' })])).status, 403);

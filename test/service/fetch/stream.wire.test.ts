@@ -302,7 +302,7 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     ['is shorter than its Content-Length', '/four', (source: Source) => source.end(), OTHER_LENGTH],
     ['is longer than its Content-Length', '/four', (source: Source) => source.send('more'), OTHER_LENGTH],
   ] as const) {
-    test(`that ${what} after its head is cut off without a proper end, and the log says so [RFC 9112 §8]`, async (t) => {
+    test(`that ${what} after its head is cut off without a proper end, and the log says so [RFC 9112 §8, J11]`, async (t) => {
       const { ask, source, logs, responses } = await openStreams(t);
       const wire = await ask(path);
       const given = await source();
@@ -416,7 +416,7 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     assert.deepEqual([content, isWhole, given.cancels], ['onetwo', true, 0]);
   });
 
-  test('that passes on the abort of its signal after the client has left is not logged as a bug', async (t) => {
+  test('that passes on the abort of its signal after the client has left is not logged as a bug [J19]', async (t) => {
     const { ask, source, logs } = await openStreams(t);
     const wire = await ask('/stream');
     const given = await source();
@@ -703,7 +703,7 @@ describe('an event stream', { timeout: 20_000 }, () => {
     assert.equal(clock.pending.includes(7_000), false);
   });
 
-  test('ends properly when the token of its caller expires, within a second, and its signal aborts', async (t) => {
+  test('ends properly when the token of its caller expires, within a second, and its signal aborts [J11]', async (t) => {
     const { ask, source, logs } = await openStreams(t);
     const seconds = Math.ceil(clock.now() / 1000) + 60;
     clock.set(seconds * 1000 - 60_000);

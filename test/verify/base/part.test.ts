@@ -45,7 +45,7 @@ for (const [name, make] of Object.entries(PARTS)) {
     assert.equal(Object.getPrototypeOf(part).constructor, Object);
   });
 
-  test(`nothing but its own maker makes the part ${name} [§11]`, () => {
+  test(`nothing but its own maker makes the part ${name} [§11, J15]`, () => {
     const part = make();
     const alike = [
       { ...part },
