@@ -14,16 +14,13 @@ import {
 } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
 import { createClient } from './client.ts';
-import { mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
+import { mayGoOnAfter, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';
 
 const VERDICTS = new Map<unknown, ReplayVerdict>([
   ['+OK', 'new'],
   [null, 'seen'],
 ]);
-
-/** In a cluster, one server may refuse proofs that others record: the log does not follow each of them. */
-const REFUSED_MILLIS = 2_000;
 
 /**
  * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a
@@ -42,8 +39,6 @@ export function redisReplayStore(url: string): ReplayStorePart {
 export function createSharedReplayStore(url: string, clock: Clock, log: Log): ReplayStore {
   /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
   let mayRecord = true;
-  /** Until when one verdict does not show that the server records all proofs; 0 unless it has refused one. */
-  let refusesUntilMillis = 0;
   let lastLogged = '';
 
   let tellOutcome = () => {};
@@ -68,24 +63,15 @@ export function createSharedReplayStore(url: string, clock: Clock, log: Log): Re
     if (client.isUp()) logChange('replay store ready', {});
   }
 
-  function refuse(reply: Reply) {
-    mayRecord = false;
-    if (!mayGoOnAfter(reply)) return;
-
-    refusesUntilMillis = clock.monotonic() + REFUSED_MILLIS;
-    logChange('replay store lost', { reason: printable(reasonIn(reply)) });
-  }
-
   function verdictOf(reply: Reply | undefined): ReplayVerdict {
     const verdict = VERDICTS.get(reply);
-    if (reply !== undefined && verdict === undefined) refuse(reply);
-    if (verdict === undefined) return 'unavailable';
-
-    if (clock.monotonic() >= refusesUntilMillis) {
-      refusesUntilMillis = 0;
-      mayRecord = true;
-      logReady();
+    if (verdict === undefined) {
+      mayRecord &&= reply === undefined;
+      return 'unavailable';
     }
+
+    mayRecord = true;
+    logReady();
     return verdict;
   }
 
@@ -106,7 +92,7 @@ export function createSharedReplayStore(url: string, clock: Clock, log: Log): Re
       return isSent ? verdict : 'unavailable';
     },
 
-    state: () => ({ isUp: refusesUntilMillis === 0 && client.isUp() }),
+    state: () => ({ isUp: client.isUp() }),
     firstOutcome: () => firstOutcome,
     close: client.close,
   };
