@@ -89,10 +89,12 @@ test('counts the 72 seconds from the last finished response [G14]', () => {
   assert.equal(overdueFrom(41), 113);
 });
 
-test('sets no deadline for a response that is not yet written', () => {
-  const { ask, overdueFrom } = open();
+test('sets no deadline for a response that is not yet written, even if its client has closed its side', () => {
+  const { socket, ask, overdueFrom } = open();
   ask();
   assert.equal(overdueFrom(0, 4_000), undefined);
+  socket.readable = false;
+  assert.equal(overdueFrom(4_001, 8_000), undefined);
 });
 
 test('is idle while every response is written and nothing of another request has arrived', () => {
@@ -107,6 +109,17 @@ test('is idle while every response is written and nothing of another request has
   assert.equal(connection.isIdle, true);
   socket.bytesRead = 40;
   assert.equal(connection.isIdle, false);
+});
+
+test('has begun to receive a request when a part of its header has arrived and no response is in flight', () => {
+  const { socket, connection, ask } = open();
+  assert.equal(connection.hasBegun, false);
+  socket.bytesRead = 30;
+  assert.equal(connection.hasBegun, true);
+  const { finish } = ask();
+  assert.equal(connection.hasBegun, false);
+  finish();
+  assert.equal(connection.hasBegun, false);
 });
 
 test('gives each request 15 seconds to arrive', () => {
@@ -141,6 +154,13 @@ test('gives the client of a stream 90 seconds without reading, which count from 
   assert.equal(overdueFrom(271), 272);
 });
 
+test('gives the client of a stream 90 seconds from the first sweep if it has closed its side and nothing is written', () => {
+  const { socket, ask, overdueFrom } = open();
+  ask().exchange.onInterrupted(() => {});
+  socket.readable = false;
+  assert.equal(overdueFrom(0), 90);
+});
+
 test('gives a client 90 seconds from when its oldest unread response was written, however many it has read and however many follow [G14]', () => {
   const { ask, overdueFrom } = open();
   const first = ask();
@@ -165,6 +185,38 @@ test('gives a client another 90 seconds for every 64 KiB that it takes of a resp
   socket._handle.writeQueueSize -= 64 * 1024 - 1;
   assert.equal(overdueFrom(161), 171);
 });
+
+test('counts towards these 64 KiB from the first byte, and over several sweeps', () => {
+  const { socket, ask, overdueFrom } = open();
+  ask().write();
+  assert.equal(overdueFrom(0, 80), undefined);
+  socket.bytesWritten = 32 * 1024;
+  assert.equal(overdueFrom(81, 85), undefined);
+  socket.bytesWritten = 64 * 1024;
+  assert.equal(overdueFrom(86), 176);
+});
+
+test('times a stream whose body has ended as any response', () => {
+  const { ask, overdueFrom } = open();
+  const { exchange, write } = ask();
+  exchange.onInterrupted(() => {});
+  write();
+  assert.equal(overdueFrom(0), 90);
+});
+
+for (const [isRead, expected] of [
+  [true, undefined],
+  [false, 90],
+] as const) {
+  const limit = isRead ? 'no deadline' : '90 seconds';
+
+  test(`gives a silent stream ${limit} if its connection is ${isRead ? '' : 'not '}read`, () => {
+    const { socket, ask, overdueFrom } = open();
+    ask().exchange.onInterrupted(() => {});
+    Object.assign(socket, { readableFlowing: isRead });
+    assert.equal(overdueFrom(0), expected);
+  });
+}
 
 test('times a response from when it and all responses before it were written', () => {
   const { ask, overdueFrom } = open();
@@ -278,6 +330,54 @@ for (const [what, end] of [
   });
 }
 
+for (const [then, isPaused, dropped] of [
+  [undefined, true, false],
+  ['pause', true, false],
+  ['drop', false, true],
+  ['read', false, false],
+] as const) {
+  const what = `once the last response is known, ${then ?? 'pause, by default'}: what still arrives is`;
+  const fate = isPaused ? 'not read' : dropped ? 'dropped' : 'read';
+
+  test(`${what} ${fate} [RFC 9112 §9.6]`, () => {
+    const { socket, connection } = openReading(1);
+    let pieces = 0;
+    socket.on('data', () => {
+      pieces += 1;
+    });
+    connection.endReading(then);
+    socket.emit('data', Buffer.alloc(1));
+    assert.deepEqual([socket.isPaused, pieces], [isPaused, dropped ? 0 : 1]);
+    assert.equal(connection.isEnding, true);
+  });
+}
+
+test('aborts the signal of the last request when its client closes its side, even if what it sends is dropped', () => {
+  const { socket, connection, ask } = open();
+  const { signal } = ask().exchange.controller;
+  connection.endReading('drop');
+  socket.emit('end');
+  assert.equal(signal.aborted, true);
+});
+
+test('writes a closing response at once if none is in flight, and reads nothing more before it otherwise', () => {
+  const idle = open();
+  idle.connection.endWith(() => 'malformed');
+  assert.deepEqual(idle.socket.received, ['malformed']);
+  const busy = openReading(1);
+  busy.connection.endWith(() => 'malformed');
+  assert.deepEqual([busy.socket.received, busy.socket.isPaused], [[], true]);
+});
+
+test('in a drain, tells each response in flight', () => {
+  const { connection, first, second } = openReading(1);
+  const told: string[] = [];
+  first.exchange.onInterrupted(() => told.push('first'));
+  second.exchange.onInterrupted(() => told.push('second'));
+  connection.finishUp();
+  assert.deepEqual(told, ['first', 'second']);
+});
+
 test('in a drain, closes after the last request that has arrived, and reads nothing after it [RFC 9112 §9.6]', () => {
   const { socket, connection, first, second } = openReading(1);
   connection.finishUp();
@@ -324,6 +424,7 @@ test('aborts the signal of a request once, when the client closes its side or th
   });
   assert.equal(aborts, 0);
   socket.emit('end');
+  assert.equal(aborts, 1);
   connection.leave();
   assert.equal(aborts, 1);
 });
