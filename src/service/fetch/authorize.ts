@@ -68,9 +68,7 @@ export function createAuthorize(decide: Decide, replies: Replies, clock: Clock):
       if (record.isGone) throw new DOMException('the client has left', 'AbortError');
       if (record.reason === undefined) return { caller: access.admit(known) };
 
-      // Or the client's next token would have the scopes of this access alone.
-      const demands = [...before.demands, access];
-      const refusal = new Refusal(replies.complete({ ...record, demands }, before.facts));
+      const refusal = new Refusal(replies.complete(record, before.facts));
       keep(refusal);
       return { refusal };
     });
