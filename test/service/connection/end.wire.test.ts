@@ -191,6 +191,27 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     assert.equal(await stopped, 'drained');
   });
 
+  test('begins to serve no request that arrives before the port is closed, but then does', async (t) => {
+    let calls = 0;
+    const handle = () => {
+      calls += 1;
+      return {};
+    };
+
+    const app = await startRoutes({ routes: [get('/count', open, handle)] });
+    t.after(() => app.stop());
+    const wire = await openWire(app.port);
+    const drained = app.drain();
+    const arrival = once(app.server, 'request');
+    wire.send(`GET /count HTTP/1.1\r\n${HOST}\r\n`);
+    await arrival;
+    assert.deepEqual([app.server.listening, calls], [true, 0]);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    assert.deepEqual([app.server.listening, calls], [false, 1]);
+    clock.advance(1_000);
+    assert.equal(await drained, 'drained');
+  });
+
   test('closes the port after a second, even if a connection comes in each turn', async (t) => {
     const listener = await openListener(t);
     const stopped = listener.stop();
