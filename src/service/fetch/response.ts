@@ -19,7 +19,7 @@ export interface FetchBody {
 }
 
 export interface BodyReader {
-  readonly read: () => Promise<{ readonly done?: boolean; readonly value?: unknown }>;
+  readonly read: () => unknown;
   readonly cancel: () => unknown;
 }
 

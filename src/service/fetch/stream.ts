@@ -56,6 +56,7 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   let ahead: Promise<Uint8Array | undefined> | undefined;
   let isOver = false;
   let wake = () => {};
+  let endRead = (_: unknown) => {};
   let cancelTimer = () => {};
 
   const woken = () =>
@@ -66,6 +67,9 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   function stop() {
     isOver = true;
     void ignoreErrors(() => reader?.cancel());
+    // A polyfill may cancel its reader only after a pending read.
+    if (!response.writableEnded) discard(reply.body);
+    endRead(undefined);
     wake();
   }
 
@@ -98,7 +102,14 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
   }
 
   async function read(): Promise<Uint8Array | undefined> {
-    const { done, value } = await (reader?.read() ?? { done: true, value: undefined });
+    if (isOver) return undefined;
+
+    const chunk = new Promise((resolve, reject) => {
+      endRead = resolve;
+      Promise.resolve(reader?.read() ?? { done: true }).then(resolve, reject);
+    });
+
+    const { done, value } = Object(await chunk);
     if (done || isOver) return undefined;
     if (!isBytes(value)) throw new UsageError(NO_BYTES);
 
@@ -137,11 +148,9 @@ async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sendi
     }
     if (exchange.isGone) return undefined;
 
-    const isEmpty = !isEventStream && first === undefined;
-    if (isEmpty && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
+    if (!isEventStream && first === undefined && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
-    const length = String(first?.length ?? 0);
-    sending.writeHead(hasLength ? ['content-length', length] : []);
+    sending.writeHead(hasLength ? ['content-length', String(first?.length ?? 0)] : []);
     if (!isEventStream) return first;
 
     const { expiresAtMillis } = sending;

@@ -63,9 +63,10 @@ export class Pipeline {
   #respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
     const match = matchFor(facts.method, matches);
     if (match === undefined) {
-      const asked = { facts, demands, isServed: false };
-      const refused = refuseUnmatched(facts, matches);
-      return andThen(this.#decide(asked), (record) => orElse(record, refused));
+      // The refusal of a rule comes first.
+      return andThen(this.#decide({ facts, demands, isServed: false }), (record) =>
+        record.reason === undefined ? turnAway(record, refuseUnmatched(facts, matches)) : record,
+      );
     }
 
     const { request } = exchange;
@@ -164,10 +165,7 @@ export class Pipeline {
 /** RFC 9110 §9.3.2: HEAD runs the route of GET. */
 function matchFor(method: string, matches: readonly Match[]) {
   const wanted = method === 'HEAD' ? 'GET' : method;
-  for (const match of matches) {
-    if (match.route.method === wanted) return match;
-  }
-  return undefined;
+  return matches.find(({ route }) => route.method === wanted);
 }
 
 function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) {
@@ -178,10 +176,6 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
   const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
   return refuseMethod([...new Set(allowed)]);
 }
-
-/** The refusal of a rule comes first. */
-const orElse = (record: RequestRecord, refused: Refused) =>
-  record.reason === undefined ? turnAway(record, refused) : record;
 
 /** A stream that comes too late, or is refused. Throws if the result does not let itself be read. */
 function discardUnsent(result: unknown) {

@@ -90,6 +90,25 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
     source.end();
   };
 
+  /** Like those of @whatwg-node/fetch: cancelling the reader ends no pending read. */
+  const pending = { reads: 0, cancels: 0 };
+
+  const withPending = (headers: object = {}) => {
+    const forever = new Promise<never>(() => {});
+
+    const read = () => {
+      pending.reads += 1;
+      return forever;
+    };
+
+    const cancel = () => {
+      pending.cancels += 1;
+    };
+
+    const body = { getReader: () => ({ read, cancel: () => forever }), cancel };
+    return { status: 200, headers: new Headers({ ...headers }), body } as unknown as Response;
+  };
+
   const fill = (source: Source) => source.controller.enqueue(new Uint8Array(MEBIBYTE));
 
   const app = await startRoutes({
@@ -134,6 +153,9 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
         return new Response(body, { headers: EVENTS });
       }),
       get('/now', open, () => ({ now: true })),
+      get('/pending', open, () => withPending()),
+      get('/pending-events', open, () => withPending(EVENTS)),
+      get('/pending-mine', authenticated, () => withPending(EVENTS)),
     ],
     environment: { ACCESS_LOG: 'true', ...environment },
     prepare: (server) => {
@@ -156,7 +178,7 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
     return wire;
   };
 
-  return { ...app, ask, source, sources, responses };
+  return { ...app, ask, source, sources, responses, pending };
 }
 
 const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Content-Length';
@@ -376,6 +398,27 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     await until(() => given.cancels === 1);
     assert.equal(given.context, 'request');
   });
+
+  for (const [what, path, end] of [
+    ['its client leaves before the first chunk', '/pending', 'leave'],
+    ['its client leaves', '/pending-events', 'leave'],
+    ['its client closes its side', '/pending-events', 'close'],
+    ['its token expires', '/pending-mine', 'expire'],
+  ] as const) {
+    test(`of a polyfill whose read stays pending ends when ${what}, and its body is cancelled [§27]`, async (t) => {
+      const { ask, pending, logs } = await openStreams(t);
+      const token = tokenWith({ exp: clock.now() / 1000 + 60 });
+      const wire = await ask(path, `Authorization: Bearer ${token}\r\n`);
+      await until(() => pending.reads === 1);
+      if (end === 'leave') wire.socket.resetAndDestroy();
+      if (end === 'close') wire.socket.end();
+      if (end === 'expire') await passSeconds(60);
+      await until(() => logs.some(({ message, route }) => message === 'request' && route === path));
+      assert.ok(pending.cancels > 0);
+      if (end !== 'leave') await wire.until((text) => text.endsWith('0\r\n\r\n'));
+      wire.destroy();
+    });
+  }
 
   test('is cancelled before its head if the client leaves, without a log line above debug', async (t) => {
     const { ask, source, logs } = await openStreams(t);
