@@ -193,6 +193,7 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
 
   test('begins to serve no request that arrives before the port is closed, but then does', async (t) => {
     let calls = 0;
+
     const handle = () => {
       calls += 1;
       return {};
@@ -208,6 +209,30 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     assert.deepEqual([app.server.listening, calls], [true, 0]);
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
     assert.deepEqual([app.server.listening, calls], [false, 1]);
+    clock.advance(1_000);
+    assert.equal(await drained, 'drained');
+  });
+
+  test('writes no response of a request in progress before the port is closed', async (t) => {
+    let finish = (_: object) => {};
+
+    const handle = () =>
+      new Promise<object>((resolve) => {
+        finish = resolve;
+      });
+
+    const app = await startRoutes({ routes: [get('/slow', open, handle)] });
+    t.after(() => app.stop());
+    const wire = await openWire(app.port);
+    const arrival = once(app.server, 'request');
+    wire.send(`GET /slow HTTP/1.1\r\n${HOST}\r\n`);
+    const [{ socket }] = await arrival;
+    const drained = app.drain();
+    finish({});
+    for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+    assert.deepEqual([app.server.listening, socket.bytesWritten], [true, 0]);
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    assert.equal(app.server.listening, false);
     clock.advance(1_000);
     assert.equal(await drained, 'drained');
   });

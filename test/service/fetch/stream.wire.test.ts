@@ -581,6 +581,41 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     });
   }
 
+  test('to HTTP/1.0 is the last response of its connection, even if the client would keep it [RFC 9112 §6.3, §9.6]', async (t) => {
+    const { ask, source, logs, responses } = await openStreams(t);
+    const wire = await ask('/stream', 'Connection: keep-alive\r\n', '1.0');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    const socket = responses[0]!.socket!;
+    const { bytesRead } = socket;
+    wire.send(NOW);
+    await until(() => socket.bytesRead > bytesRead);
+    await turns();
+    given.end();
+    assert.ok((await wire.untilClosed()).endsWith('\r\n\r\none'));
+    await turns();
+    assert.deepEqual(
+      logs.map(({ status }) => status),
+      [200],
+    );
+  });
+
+  test('to HTTP/1.0 keeps requests behind it from running, even before its first chunk [RFC 9112 §9.6]', async (t) => {
+    const { ask, source, sources, responses } = await openStreams(t);
+    const wire = await ask('/stream', 'Connection: keep-alive\r\n', '1.0');
+    const given = await source();
+    const socket = responses[0]!.socket!;
+    const { bytesRead } = socket;
+    wire.send('GET /stream HTTP/1.0\r\nHost: a\r\n\r\n');
+    await until(() => socket.bytesRead > bytesRead);
+    await turns();
+    assert.equal(sources.length, 1);
+    given.send('one');
+    given.end();
+    assert.ok((await wire.untilClosed()).endsWith('\r\n\r\none'));
+  });
+
   test('does not abort the signal if there is none, since the handler may go on [§27]', async (t) => {
     const { ask, sources } = await openStreams(t);
     const wire = await ask('/none', 'Connection: close\r\n');
