@@ -1,5 +1,5 @@
 /* The picture of docs/dashboard.json: its upper panels, with what Prometheus made of their expressions for a real
-   service. `npm run evidence dashboard` measures; here is only drawn. */
+   service. `npm run evidence dashboard -- --write` measures; here is only drawn. */
 import { readFileSync } from 'node:fs';
 import { END, rectangle, svg, text, type Box, type Colours } from './draw.ts';
 
