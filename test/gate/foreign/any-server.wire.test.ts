@@ -143,6 +143,16 @@ test('the gate compares a proof with the URL of a Request, but with the scheme h
   }
 });
 
+test('a proof for `/` covers the URL of a Request without a path [RFC 9110 §4.2.3]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const dpop = createProof(key, { method: 'GET', url: 'https://api.test/' }, token);
+  const headers = Object.entries({ authorization: `DPoP ${token}`, dpop });
+  const verdict = await gate.check({ method: 'GET', url: 'http://api.test', headers }, access);
+  assert.equal(verdict.refusal, undefined);
+});
+
 test('the gate refuses repeated fields that Fetch has joined', async (t) => {
   const gate = await openGate(t);
   const { authorization } = issuer.bearer(READER);
