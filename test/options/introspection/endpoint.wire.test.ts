@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import type { TLSSocket } from 'node:tls';
+import { checkServerIdentity, type PeerCertificate, type TLSSocket } from 'node:tls';
 import { keyAccess } from '../../../src/key-access.ts';
 import {
   createAssertion,
@@ -24,10 +24,13 @@ import { startProxy } from '../../idp/proxy.ts';
 import { identity, startRawServer } from '../../idp/raw-server.ts';
 import { floodWithRecords } from '../../idp/tls-flood.ts';
 import { TestClock } from '../../support/clock.ts';
+import { withReason } from '../../support/skipped.ts';
 import { connectThrough } from '../../verify/keys/fetch-fixture.ts';
 import { NOW } from '../../verify/token/issuer.ts';
 import { CLUSTER_AUTHORITY, directoryFor, USUAL_AUTHORITY } from '../key-access-fixture.ts';
 import { json, startEndpoint, type FakeEndpoint } from './endpoint-fixture.ts';
+
+const IPV6_CERTIFICATE = { subjectaltname: 'IP Address:0:0:0:0:0:0:0:1' } as PeerCertificate;
 
 const TOKEN = 'secret-opaque_token.~+/==';
 
@@ -310,17 +313,26 @@ describe('the name', () => {
     });
   }
 
-  for (const host of ['provider.test', '127.0.0.1', '[::1]']) {
-    test(`of the address is that of the certificate: ${host} [§22, RFC 9110 §4.3.4]`, async (t) => {
+  // Node 22.23 refuses every IPv6 address.
+  const isRefused = checkServerIdentity('::1', IPV6_CERTIFICATE) !== undefined;
+  const missing = isRefused ? 'this Node accepts no IPv6 address in a certificate' : undefined;
+
+  for (const [host, skip] of [
+    ['provider.test', undefined],
+    ['127.0.0.1', undefined],
+    ['[::1]', missing],
+  ] as const) {
+    const name = `of the address is that of the certificate: ${host} [§22, RFC 9110 §4.3.4]`;
+    test(withReason(name, skip), { skip: skip !== undefined }, async (t) => {
       const endpoint = await startEndpoint(t);
-      let name: unknown;
+      let servername: unknown;
       endpoint.say = (question, response, request) => {
-        name = (request.socket as TLSSocket).servername;
+        servername = (request.socket as TLSSocket).servername;
         json({ active: false })(question, response, request);
       };
       await ask(askAt(endpoint, host));
       // RFC 6066 §3: an address is no name.
-      assert.equal(name, host === 'provider.test' ? host : false);
+      assert.equal(servername, host === 'provider.test' ? host : false);
     });
   }
 });
