@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -60,16 +60,43 @@ const ROUTES = `import { authenticated, get } from 'gatehouse-http';
 export const routes = [get('/api/orders/{id}', authenticated, ({ parameters }) => parameters)];
 `;
 
-test('each program of the documents that needs nothing but the package compiles', () => {
+/** What the programs use of it. */
+const PG = `declare namespace pg {
+  class Pool {
+    constructor(options: { readonly connectionString: string | undefined });
+    query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: any[] }>;
+    end(): Promise<void>;
+  }
+}
+export default pg;
+`;
+
+const LINES = `async function* lines() {
+  yield new TextEncoder().encode('id');
+}
+export const response = new Response(lines());
+`;
+
+test('the example compiles a Response whose body is a generator', () => {
+  writeFileSync(join(directory, 'src/lines.ts'), LINES);
+  try {
+    compile(directory, join(ROOT, 'node_modules/typescript'));
+  } finally {
+    rmSync(join(directory, 'src/lines.ts'));
+  }
+});
+
+test('each program of the documents that needs nothing but the package and pg compiles', () => {
   const all = PAGES.flatMap((page) => [...read(`docs/${page}.md`).matchAll(/^```ts\n([^]*?)^```$/gm)]);
   const programs = all
     .map(([, lines = '']) => lines)
-    .filter(
-      (lines) => lines.includes("from 'gatehouse-http") && !/from '(?:pg|\.\/(?:orders|schemas))/.test(lines),
-    );
+    .filter((lines) => lines.includes("from 'gatehouse-http") && !/from '\.\/(?:orders|schemas)/.test(lines));
   assert.ok(programs.length >= 6);
   const names = programs.map((_, index) => `src/program-${index}.ts`);
+  mkdirSync(join(directory, 'node_modules/pg'));
   const written = {
+    'node_modules/pg/package.json': '{ "type": "module", "types": "index.d.ts" }',
+    'node_modules/pg/index.d.ts': PG,
     'src/routes.mts': ROUTES,
     ...Object.fromEntries(names.map((name, index) => [name, programs[index]!])),
   };
