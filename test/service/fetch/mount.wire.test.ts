@@ -819,6 +819,18 @@ describe('the body of the request of a mount', { timeout: 20_000 }, () => {
     });
   }
 
+  test('that was read before the last response is followed by nothing that hides that the client leaves [RFC 9112 §9.6]', async (t) => {
+    const { wire } = await openReading(t, async (read, { signal }) => {
+      await read();
+      return new Response(untilAborted(signal));
+    });
+    wire.send(WHOLE.replace('Host', 'Connection: close\r\nHost'));
+    await wire.until((text) => text.includes('begun'));
+    wire.send('no request\r\n\r\n');
+    wire.socket.end();
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, false);
+  });
+
   test('that an event stream reads after the head is not asked for by 100 Continue [RFC 9110 §10.1.1]', async (t) => {
     const { wire, outcome } = await openReading(t, sendLazily('text/event-stream'));
     wire.send(WHOLE.replace('Host', 'Connection: close\r\nExpect: 100-continue\r\nHost'));

@@ -671,10 +671,25 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     assert.equal((await failed)[0].code, 'ECONNRESET');
   });
 
+  test('that fails ends without a reset in HTTP/1.1, since a reset could overtake what was sent', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.includes('one'));
+    const closed = once(wire.socket, 'close');
+    given.controller.error(new Error('inside'));
+    assert.deepEqual(await closed, [false]);
+  });
+
   for (const [what, head] of [
     ['with Connection: close', 'GET /silent HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'],
     ['of HTTP/1.0', 'GET /silent HTTP/1.0\r\nHost: a\r\n\r\n'],
     ['with an unread body', 'POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc'],
+    [
+      'with more of an unread body than Node buffers',
+      `POST /stream HTTP/1.1\r\nHost: a\r\nContent-Length: 999999\r\n\r\n${'a'.repeat(200_000)}`,
+    ],
   ]) {
     test(`to a request ${what} is cancelled when the client leaves`, async (t) => {
       const { port, source } = await openStreams(t);

@@ -154,6 +154,24 @@ describe('the signal', { timeout: 30_000 }, () => {
     );
   });
 
+  test('has a reason that, rethrown once the client has closed its side, ends the connection without a response, after those before it', async (t) => {
+    const { port, held, logs } = await openRoutes(t);
+    const wire = await openWire(port);
+    wire.socket.allowHalfOpen = true;
+    wire.send(GET.repeat(2));
+    const first = await held(0);
+    const { signal, fail } = await held(1);
+    const aborted = once(signal, 'abort');
+    wire.socket.end();
+    await aborted;
+    fail(signal.reason);
+    await turns();
+    first.response();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    assert.deepEqual(logs, []);
+    wire.destroy();
+  });
+
   test('does not excuse an AbortError that a handler throws while the client waits', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const wire = await openWire(port);
