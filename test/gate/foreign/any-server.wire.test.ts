@@ -516,6 +516,21 @@ test('the log names issuer and key of a valid token whose sender constraint is r
   );
 });
 
+test('the log names the method of a request that is refused before its target is read', async (t) => {
+  const gate = await openGate(t, { log: jsonLog({ level: 'debug' }) });
+  const lines = await linesOf(t, async () => {
+    await gate.check({ ...requestWith(), method: 'PUT', url: '/x/../y' }, access);
+    await gate.check({ method: 'PATCH', url: 'http://a b/', headers: [] }, access);
+  });
+  assert.deepEqual(
+    lines.map(({ method, reason }) => [method, reason]),
+    [
+      ['PUT', 'target-refused'],
+      ['PATCH', 'host-refused'],
+    ],
+  );
+});
+
 test('a gate logs no line for an admitted request, even with accessLog', async (t) => {
   const gate = await openGate(t, { log: jsonLog({ access: true, level: 'debug' }) });
   const request = requestWith('Authorization', issuer.bearer(READER).authorization);

@@ -145,6 +145,19 @@ test('the gate reads no credentials if the access ignores them, and allows their
   assert.equal(verdict.refusal?.status, 401);
 });
 
+for (const [what, request] of [
+  ['has no Host', { method: 'GET', url: '/orders', rawHeaders: [] }],
+  ['has two Hosts', requestWith('Host', 'other.test')],
+  ['is for no path', { ...requestWith(), method: 'OPTIONS', url: '*' }],
+] as const) {
+  test(`the gate leaves a request that ${what} to the host if the access ignores credentials`, async (t) => {
+    const gate = await openGate();
+    t.after(gate.close);
+    assert.equal((await gate.check(request, open)).refusal, undefined);
+    assert.notEqual((await gate.check(request, optional)).refusal, undefined);
+  });
+}
+
 for (const [what, pairs, maxHeadersCount, status] of [
   ['as many fields as Node keeps by default', 1_000, null, 431],
   ['one field fewer than Node keeps by default', 999, null, 200],
