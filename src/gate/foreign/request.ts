@@ -42,6 +42,7 @@ function requestOfFetch(request: FetchRequest): GateRequest | Refused {
   if (refused !== undefined) return refused;
 
   fields.set('host', [authority]);
+  // RFC 9110 §4.2.3
   return { method, url: target || '/', rawHeaders: rawHeadersOf(fields) };
 }
 
