@@ -13,6 +13,8 @@ const MAX_PROOF_BITS = 4096;
 const MAX_EXPONENT = 0xffff_ffff;
 /** 32 bits in base64url. */
 const MAX_EXPONENT_LENGTH = 6;
+/** Of base64url. */
+const BITS_OF_A_CHARACTER = 6;
 
 /** RFC 7518 §3.4: no ASN.1. */
 const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
@@ -117,7 +119,8 @@ export function importSigningKey(
   const mayVerify = isTextArray(operations) && operations.includes('verify');
   if (operations !== undefined && !mayVerify) return 'key-operations';
 
-  return importPublic(members, algorithm, MAX_SIGNING_BITS, kid, issuer);
+  const tooLong = checkLengths(members, MAX_SIGNING_BITS);
+  return tooLong ?? importPublic(members, algorithm, MAX_SIGNING_BITS, kid, issuer);
 }
 
 /**
@@ -133,7 +136,8 @@ export function importProofKey(
   if (typeof members === 'string') return members;
 
   const key = imported.get(algorithm + thumbprintOf(members));
-  return key ?? importPublic(members, algorithm, MAX_PROOF_BITS);
+  const tooLong = checkLengths(members, MAX_PROOF_BITS);
+  return key ?? tooLong ?? importPublic(members, algorithm, MAX_PROOF_BITS);
 }
 
 function importPublic(
@@ -169,10 +173,17 @@ function isKeyError(error: unknown) {
 /** RFC 7638 §3. Valid members need no escapes, so JSON.stringify is canonical. */
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
-function checkRsa({ e, n }: JsonObject, key: KeyObject, maxBits: number) {
-  // First: for the details, Node needs time that grows with the square of the exponent's length.
+/**
+ * Before Node reads a key. After a longer one, Node 24 throws an error of OpenSSL from the next call that
+ * reads a key. The details of a long exponent cost time that grows with the square of its length.
+ */
+function checkLengths({ kty, e, n }: JsonObject, maxBits: number) {
+  if (kty !== 'RSA') return undefined;
   if (String(e).length > MAX_EXPONENT_LENGTH) return 'exponent';
+  return String(n).length > Math.ceil(maxBits / BITS_OF_A_CHARACTER) ? 'size' : undefined;
+}
 
+function checkRsa({ n }: JsonObject, key: KeyObject, maxBits: number) {
   const { modulusLength = 0, publicExponent = 0n } = key.asymmetricKeyDetails ?? {};
   const lastByte = Buffer.from(String(n), 'base64url').at(-1) ?? 0;
   // RFC 7518 §3.3. No product of two odd primes is even (RFC 8017 §3.1).

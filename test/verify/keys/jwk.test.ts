@@ -172,13 +172,13 @@ test('shows no key material when a key is serialised as JSON', () => {
 });
 
 /** Errors that node:crypto could throw, but never does for a JWK, so the tests replace `createPublicKey`. */
-function failingWith(failure: unknown): VerificationKey | KeyReason {
+function failingWith(failure: unknown, change?: Record<string, unknown>): VerificationKey | KeyReason {
   const createPublicKey = mock.method(crypto, 'createPublicKey', () => {
     throw failure;
   });
   syncBuiltinESMExports();
   try {
-    return importKey();
+    return importKey(change);
   } finally {
     createPublicKey.mock.restore();
     syncBuiltinESMExports();
@@ -201,6 +201,24 @@ for (const failure of [new RangeError('no memory'), { code: 'no error' }, 'text'
     );
   });
 }
+
+for (const [what, change, reason] of [
+  ['an exponent of 33 bits', { e: integer(33) }, 'exponent'],
+  ['a modulus of 8193 bits', { n: integer(8193) }, 'size'],
+] as const) {
+  test(`does not let Node read ${what}, since Node 24 throws an error of a long one at the next key that it reads`, () => {
+    assert.equal(failingWith(new RangeError('Node has read it'), change), reason);
+  });
+}
+
+test('leaves no error of OpenSSL for the next key that Node reads', () => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
+  for (const change of [{ e: integer(24_000) }, { n: integer(16_392) }, { n: integer(96_000) }]) {
+    assert.equal(typeof importKey(change), 'string');
+    assert.doesNotThrow(() => crypto.createPrivateKey(pem));
+  }
+});
 
 test('refuses an exponent of 200,000 bytes without reading it as a number, which would take Node seconds', () => {
   const before = process.cpuUsage();
