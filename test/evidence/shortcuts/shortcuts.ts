@@ -99,8 +99,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the key of a proof is imported once',
     'proofs',
     'verify/keys/jwk.ts',
-    'key ?? importPublic(members, algorithm, MAX_PROOF_BITS)',
-    'importPublic(members, algorithm, MAX_PROOF_BITS, key && undefined)',
+    'key ?? tooLong ?? importPublic(members, algorithm, MAX_PROOF_BITS)',
+    'tooLong ?? importPublic(members, algorithm, MAX_PROOF_BITS, key && undefined)',
   ),
   shortcut(
     'the log lines of one turn are written together',
