@@ -8,9 +8,7 @@ import type { AfterLast, Exchange } from '../request/exchange.ts';
 /** Longer than load balancers wait, so that none writes to a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
-/** For READ_BYTES of a response, so that a slow client gets a large one. */
 const UNREAD_MILLIS = 90_000;
-const READ_BYTES = 64 * 1024;
 
 /** For a stream: a client that vanishes sends no end. */
 const PROBE_MILLIS = 30_000;
@@ -50,7 +48,6 @@ export class Connection {
 
   #bytesRead = 0;
   #bytesWritten = 0;
-  #bytesSent = 0;
 
   #idleSinceMillis: number | undefined;
   #arrivingSinceMillis: number | undefined;
@@ -211,15 +208,8 @@ export class Connection {
       return nowMillis - this.#idleSinceMillis >= KEEP_ALIVE_MILLIS;
     }
 
-    // Other runtimes may have no `_handle`, and then no number.
-    const { writeQueueSize } = Object(Reflect.get(this.#socket, '_handle'));
-    const bytesSent = this.#socket.bytesWritten - writeQueueSize;
-    const isReading = bytesSent - this.#bytesSent >= READ_BYTES;
-    if (isReading) this.#bytesSent = bytesSent;
-
     for (const each of this.#underWay) {
       if (!each.exchange.response.writableEnded) break;
-      if (isReading) each.unreadSinceMillis = nowMillis;
       each.unreadSinceMillis ??= nowMillis;
     }
     this.#watchStream(nowMillis);

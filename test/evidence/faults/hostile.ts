@@ -119,8 +119,7 @@ const ATTACKS: readonly Attack[] = [
     status: 200,
     isDeaf: true,
     leastSeconds: 90,
-    // The 90 seconds begin once the kernel's buffers are full: until then, the client seems to read.
-    limitSeconds: 110,
+    limitSeconds: 100,
     begin: (wire) => {
       wire.socket.pause();
       wire.send(GOOD.repeat(60_000));

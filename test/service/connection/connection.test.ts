@@ -15,7 +15,6 @@ class FakeSocket extends EventEmitter {
   isPaused = true;
   readable = true;
   writableEnded = false;
-  readonly _handle = { writeQueueSize: 0 };
 
   get writable(): boolean {
     return !this.writableEnded;
@@ -172,28 +171,6 @@ test('gives a client 90 seconds from when its oldest unread response was written
   ask().write();
   first.finish();
   assert.equal(overdueFrom(81), 121);
-});
-
-test('gives a client another 90 seconds for every 64 KiB that it takes of a response [docs/logs-and-metrics.md]', () => {
-  const { socket, ask, overdueFrom } = open();
-  ask().write();
-  socket.bytesWritten = 1_000_000;
-  socket._handle.writeQueueSize = 500_000;
-  assert.equal(overdueFrom(0, 80), undefined);
-  socket._handle.writeQueueSize -= 64 * 1024;
-  assert.equal(overdueFrom(81, 160), undefined);
-  socket._handle.writeQueueSize -= 64 * 1024 - 1;
-  assert.equal(overdueFrom(161), 171);
-});
-
-test('counts towards these 64 KiB from the first byte, and over several sweeps', () => {
-  const { socket, ask, overdueFrom } = open();
-  ask().write();
-  assert.equal(overdueFrom(0, 80), undefined);
-  socket.bytesWritten = 32 * 1024;
-  assert.equal(overdueFrom(81, 85), undefined);
-  socket.bytesWritten = 64 * 1024;
-  assert.equal(overdueFrom(86), 176);
 });
 
 test('times a stream whose body has ended as any response', () => {

@@ -3,14 +3,13 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { open } from '../../../src/gate/rules/access.ts';
 import { Listener } from '../../../src/service/connection/listener.ts';
 import { createListeningService, OWN_ROUTES } from '../../../src/service/create-service.ts';
 import { bytes } from '../../../src/service/fetch/bytes.ts';
 import { readServiceOptions } from '../../../src/service/options.ts';
-import type { Exchange } from '../../../src/service/request/exchange.ts';
 import { put } from '../../../src/service/routes/route.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { exchange, openWire } from '../../support/client.ts';
@@ -329,36 +328,6 @@ describe('the listener', { timeout: 120_000 }, () => {
     assert.equal(socket.destroyed, true);
     client.destroy();
     await listener.gone();
-  });
-
-  test('gives a client another 90 seconds for each 64 KiB that it reads of a large response [docs/logs-and-metrics.md]', async (t) => {
-    const large = Buffer.alloc(64 * 1024 * 1024);
-    const clock = new TestClock();
-    const respond = ({ response }: Exchange) => void response.end(large);
-    const { server } = new Listener({ startTiming: () => 0, respond } as never, clock);
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const connected = once(server, 'connection') as Promise<[Socket]>;
-    const client = connect((server.address() as AddressInfo).port, '127.0.0.1').pause();
-    const [socket] = await connected;
-    t.after(() => [socket, client, server.close()].forEach((each) => 'destroy' in each && each.destroy()));
-    client.write(get(HOST));
-    while (socket.writableLength === 0) await new Promise(setImmediate);
-
-    /** So many seconds pass. */
-    const pass = (seconds: number) => {
-      for (let second = 0; second < seconds; second += 1) clock.advance(1_000);
-    };
-
-    pass(80);
-    // More than the buffers of two sockets hold.
-    while (client.bytesRead < large.length / 2) {
-      if (client.read() === null) await once(client, 'readable');
-    }
-    pass(80);
-    assert.equal(socket.destroyed, false);
-    pass(11);
-    assert.equal(socket.destroyed, true);
   });
 
   test('has the documented limits [docs/logs-and-metrics.md]', async (t) => {
