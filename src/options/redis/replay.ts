@@ -14,13 +14,16 @@ import {
 } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
 import { createClient } from './client.ts';
-import { mayGoOnAfter, type Reply } from './resp.ts';
+import { mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';
 
 const VERDICTS = new Map<unknown, ReplayVerdict>([
   ['+OK', 'new'],
   [null, 'seen'],
 ]);
+
+/** In a cluster, one server may refuse proofs that others record: the log does not follow each of them. */
+const REFUSED_MILLIS = 2_000;
 
 /**
  * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a
@@ -39,6 +42,8 @@ export function redisReplayStore(url: string): ReplayStorePart {
 export function createSharedReplayStore(url: string, clock: Clock, log: Log): ReplayStore {
   /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
   let mayRecord = true;
+  /** Until when one verdict does not show that the server records all proofs; 0 unless it has refused one. */
+  let refusesUntilMillis = 0;
   let lastLogged = '';
 
   let tellOutcome = () => {};
@@ -63,15 +68,24 @@ export function createSharedReplayStore(url: string, clock: Clock, log: Log): Re
     if (client.isUp()) logChange('replay store ready', {});
   }
 
+  function recordRefusal(reply: Reply) {
+    mayRecord = false;
+    if (!mayGoOnAfter(reply)) return;
+
+    refusesUntilMillis = clock.monotonic() + REFUSED_MILLIS;
+    logChange('replay store lost', { reason: printable(reasonIn(reply)) });
+  }
+
   function verdictOf(reply: Reply | undefined): ReplayVerdict {
     const verdict = VERDICTS.get(reply);
-    if (verdict === undefined) {
-      mayRecord &&= reply === undefined;
-      return 'unavailable';
-    }
+    if (reply !== undefined && verdict === undefined) recordRefusal(reply);
+    if (verdict === undefined) return 'unavailable';
 
-    mayRecord = true;
-    logReady();
+    if (clock.monotonic() >= refusesUntilMillis) {
+      refusesUntilMillis = 0;
+      mayRecord = true;
+      logReady();
+    }
     return verdict;
   }
 
@@ -92,7 +106,7 @@ export function createSharedReplayStore(url: string, clock: Clock, log: Log): Re
       return isSent ? verdict : 'unavailable';
     },
 
-    state: () => ({ isUp: client.isUp() }),
+    state: () => ({ isUp: refusesUntilMillis === 0 && client.isUp() }),
     firstOutcome: () => firstOutcome,
     close: client.close,
   };

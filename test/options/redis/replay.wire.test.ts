@@ -125,7 +125,7 @@ describe('replies of the store', () => {
     '-ERR',
     '-MOVEDX 1',
   ]) {
-    test(`refuses one proof after ${reply}, and keeps the connection`, async (t) => {
+    test(`refuses one proof after ${reply}, logs it, and keeps the connection`, async (t) => {
       const say = goodStore();
       const { store, client } = await startPair(
         t,
@@ -134,9 +134,48 @@ describe('replies of the store', () => {
       const verdicts = await Promise.all([client.record('a'), client.record('b'), client.record('a')]);
       assert.deepEqual(verdicts, ['unavailable', 'new', 'new']);
       assert.equal(store.sockets.length, 1);
-      assert.equal(client.logs.length, 1);
+      const [, word = 'reply-refused'] = /^-([A-Z]+)/.exec(reply) ?? [];
+      assert.deepEqual(
+        client.logs.map(({ message, reason }) => [message, reason]),
+        [
+          ['replay store ready', undefined],
+          ['replay store lost', word],
+        ],
+      );
     });
   }
+
+  test('is logged as lost, and not as up, until no proof was refused for two seconds, such as by one full server of a cluster', async (t) => {
+    const say = goodStore();
+    const { store, client } = await startPair(t);
+    const told = () => client.logs.map(({ message }) => message);
+    const lost = ['replay store ready', 'replay store lost'];
+
+    /** The next proof is refused, the one after it is not. */
+    async function recordTwo(name: string) {
+      store.say = afterGreeting('-OOM x\r\n');
+      assert.equal(await client.record(name), 'unavailable');
+      store.say = say;
+      assert.equal(await client.record(name), 'new');
+      assert.deepEqual(told(), lost);
+      assert.equal(await client.lost(), true);
+    }
+
+    await recordTwo('a');
+    client.clock.advance(1_999);
+    await recordTwo('b');
+    client.clock.advance(1_999);
+    assert.equal(await client.record('c'), 'new');
+    assert.deepEqual(told(), lost);
+    client.clock.advance(1);
+    assert.equal(await client.lost(), true);
+    assert.equal(await client.record('d'), 'new');
+    assert.deepEqual(told(), [...lost, 'replay store ready']);
+    assert.equal(await client.greeted(), true);
+    store.say = afterGreeting('-OOM x\r\n');
+    assert.equal(await client.record('e'), 'unavailable');
+    assert.equal(client.logs.length, 4);
+  });
 
   for (const word of ['READONLY', 'LOADING', 'MASTERDOWN', 'NOAUTH', 'CLUSTERDOWN', 'MOVED']) {
     test(`refuses every waiting proof after ${word}, and ends the connection and opens another`, async (t) => {
@@ -237,11 +276,13 @@ describe('replies of the store', () => {
     const longest = `-ERR ${'x'.repeat(64 * 1024 - 5)}`;
     const { client, store } = await startPair(t, afterGreeting(`${longest}\r\n`));
     assert.equal(await client.record('a'), 'unavailable');
+    assert.equal((await client.logged('replay store lost')).reason, 'ERR');
     store.say = goodStore();
+    client.clock.advance(2_000);
     assert.equal(await client.record('a'), 'new');
     store.say = afterGreeting(`${longest}x\r\n`);
     assert.equal(await client.record('b'), 'unavailable');
-    assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+    assert.equal((await client.logged('replay store lost', 2)).reason, 'reply-refused');
   });
 
   test('ends the connection after 64 KiB without a line end, before the timeout', async (t) => {
@@ -282,7 +323,8 @@ describe('pieces of replies', () => {
       const count = replies.slice(0, cut).split('\r\n').length - 1;
       const expected = whole.map((verdict, index) => (index < count ? verdict : 'unavailable'));
       assert.deepEqual(await Promise.all(verdicts), expected, `cut ${cut}`);
-      assert.equal((await client.logged('replay store lost')).reason, 'closed');
+      const reason = count > whole.indexOf('unavailable') ? 'OOM' : 'closed';
+      assert.equal((await client.logged('replay store lost')).reason, reason);
     }
   });
 
