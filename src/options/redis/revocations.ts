@@ -4,7 +4,7 @@
 import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Count } from '../../verify/base/events.ts';
 import { readOptions, throwProblem, type Given, type Rule, type RulesOf } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
+import { Part, TAKEN } from '../../verify/base/part.ts';
 import { refuse, Refused, unavailable } from '../../verify/base/refusal.ts';
 import {
   issuerAt,
@@ -49,7 +49,8 @@ const RULES: RulesOf<RevocationsOptions> = {
 /** Here a part serves nothing: the gate that it serves may have been made before. */
 const orTaken = (rule: Rule): Rule =>
   function checkPart(value) {
-    return Part.isTaken(value) ? undefined : rule(value);
+    const problem = rule(value);
+    return problem === TAKEN ? undefined : problem;
   };
 
 const NAMING_RULES = {

@@ -3,6 +3,9 @@
 import type { Rule } from './option.ts';
 import { hideConstructor } from './sealed.ts';
 
+/** The problem of a part that may serve no other. */
+export const TAKEN = 'serves another already; make one more';
+
 /** Made by one of the functions that the options name. */
 export class Part<Content> {
   /** That it is for. */
@@ -29,7 +32,7 @@ export class Part<Content> {
     return part && part.#content;
   }
 
-  /** Whether it is a part that serves one already, and may serve no other. Takes anything. */
+  /** Whether it is a part that serves a gate or service already, and may serve no other. */
   static isTaken(value: unknown) {
     return Part.is(value) && value.#isUsed;
   }
@@ -40,7 +43,7 @@ export class Part<Content> {
       if (!Part.is(value) || value.#option !== option) {
         return `must be a part that ${maker} makes, of the same copy of the package`;
       }
-      return Part.isTaken(value) ? 'serves another already; make one more' : undefined;
+      return Part.isTaken(value) ? TAKEN : undefined;
     };
   }
 

@@ -536,6 +536,16 @@ describe('writers', () => {
     }
   });
 
+  test('refuse a part of another kind, even one that serves a gate already [§11]', (t) => {
+    const { options } = createTestIssuer();
+    const given = { domain: 'partner.test', audience: 'x' };
+    const part = introspection({ tokens: ['jwt'], clientId: 'a', clientSecret: 'b' });
+    t.after(createGate({ ...options, issuers: { partner: { ...given, introspection: part } } }).close);
+    const issuers = { partner: { ...given, tenants: part as never } };
+    const make = () => createRevocations({ store: 'redis://127.0.0.1:1', domain: options.domain, issuers });
+    assert.throws(make, /tenants: must be a part/);
+  });
+
   test('need the URL of a store', () => {
     assert.throws(() => createRevocations({ domain: 'idp.test' } as never), {
       name: 'TypeError',
