@@ -133,14 +133,14 @@ class Asking {
       const ignore = onLoss(request, () => end('gone'));
       let isOver = false;
 
-      const end = (outcome: Outcome) => {
+      const end = (ended: Outcome) => {
         if (isOver) return;
 
         isOver = true;
         this.#waiting -= 1;
         cancel();
         ignore();
-        resolve(outcome);
+        resolve(ended);
       };
 
       Promise.resolve(value).then(

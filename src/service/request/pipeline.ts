@@ -165,7 +165,10 @@ export class Pipeline {
 /** RFC 9110 §9.3.2: HEAD runs the route of GET. */
 function matchFor(method: string, matches: readonly Match[]) {
   const wanted = method === 'HEAD' ? 'GET' : method;
-  return matches.find(({ route }) => route.method === wanted);
+  for (const match of matches) {
+    if (match.route.method === wanted) return match;
+  }
+  return undefined;
 }
 
 function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) {

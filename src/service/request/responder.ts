@@ -46,7 +46,10 @@ export class Responder {
     const isOver = exchange.isGone || connection.isEnding;
     const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), bug);
 
-    const send = (known: RequestRecord) => {
+    const send = (known: RequestRecord): unknown => {
+      const held = this.#held;
+      if (held !== undefined) return held.push(bind(() => send(known)));
+
       const { reply } = known;
       // RFC 9112 §6.1, §6.3: to HTTP/1.0, a body without a length is not coded, and ends with the connection.
       if (reply?.content === '' && request.httpVersion === '1.0') {
@@ -58,10 +61,7 @@ export class Responder {
       return isResponseReply(reply) ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
     };
 
-    void andThen(record, (known) => {
-      if (this.#held === undefined) send(known);
-      else this.#held.push(bind(() => send(known)));
-    });
+    void andThen(record, send);
   }
 
   /** Until `release`, no request begins to be served, and no response is written. */

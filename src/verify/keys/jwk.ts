@@ -119,8 +119,8 @@ export function importSigningKey(
   const mayVerify = isTextArray(operations) && operations.includes('verify');
   if (operations !== undefined && !mayVerify) return 'key-operations';
 
-  const tooLong = checkLengths(members, MAX_SIGNING_BITS);
-  return tooLong ?? importPublic(members, algorithm, MAX_SIGNING_BITS, kid, issuer);
+  const reason = checkLengths(members, MAX_SIGNING_BITS);
+  return reason ?? importPublic(members, algorithm, MAX_SIGNING_BITS, kid, issuer);
 }
 
 /**
@@ -136,8 +136,8 @@ export function importProofKey(
   if (typeof members === 'string') return members;
 
   const key = imported.get(algorithm + thumbprintOf(members));
-  const tooLong = checkLengths(members, MAX_PROOF_BITS);
-  return key ?? tooLong ?? importPublic(members, algorithm, MAX_PROOF_BITS);
+  const known = key ?? checkLengths(members, MAX_PROOF_BITS);
+  return known ?? importPublic(members, algorithm, MAX_PROOF_BITS);
 }
 
 function importPublic(
@@ -174,8 +174,8 @@ function isKeyError(error: unknown) {
 const thumbprintOf = (members: JsonObject) => hash('sha256', JSON.stringify(members), 'base64url');
 
 /**
- * Before Node reads a key. After a longer one, Node 24 throws an error of OpenSSL from the next call that
- * reads a key. The details of a long exponent cost time that grows with the square of its length.
+ * RFC 7518 §6.3.1, RFC 8017 §3.1. Before Node reads the key: a longer one leaves an error of OpenSSL behind,
+ * which Node 24 throws when it reads the next key. Time grows with the square of an exponent's length.
  */
 function checkLengths({ kty, e, n }: JsonObject, maxBits: number) {
   if (kty !== 'RSA') return undefined;

@@ -99,8 +99,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'the key of a proof is imported once',
     'proofs',
     'verify/keys/jwk.ts',
-    'key ?? tooLong ?? importPublic(members, algorithm, MAX_PROOF_BITS)',
-    'tooLong ?? importPublic(members, algorithm, MAX_PROOF_BITS, key && undefined)',
+    'const known = key ?? checkLengths(members, MAX_PROOF_BITS);',
+    'const known = (key && undefined) ?? checkLengths(members, MAX_PROOF_BITS);',
   ),
   shortcut(
     'the log lines of one turn are written together',
