@@ -133,7 +133,7 @@ export function picture(results: Results): string {
   const header = 92;
   const { drawn, bottom } = lay(panels, header);
   const captions = [
-    'processor time a request: ratio to a plain node:http server that sends the same bytes, or to one that only verifies',
+    'CPU time of a request, relative to a plain node:http server that sends the same bytes, or to one that only verifies',
     ...describeRun(results),
   ];
   const heading =
