@@ -27,13 +27,18 @@ export function endOnSignal(service: ListeningService, onStop: OnStop | undefine
   async function drain() {
     const outcome = await service.stop();
     const isDone = onStop === undefined || (await runOnStop(onStop, clock, service.log));
-    end(service, outcome, isDone ? 0 : 1);
+    const code = isDone ? 0 : 1;
+    end(service, outcome);
+    clock.after(LAST_LINES_MILLIS, () => process.exit(code));
+    return exit(code);
   }
 
   function onSignal(signal: Signal) {
     const { isStarting, isStopping } = service.phase;
-    if (isStarting) return end(service, signal, 1);
-    if (isStopping) return end(service, 'second-signal', 1);
+    if (isStarting || isStopping) {
+      end(service, isStarting ? signal : 'second-signal');
+      process.exit(1);
+    }
 
     service.log('shutting down', { reason: signal });
     void drain();
@@ -44,13 +49,25 @@ export function endOnSignal(service: ListeningService, onStop: OnStop | undefine
 
 type Reason = Signal | 'drained' | 'deadline' | 'second-signal';
 
-function end({ log, close }: ListeningService, reason: Reason, code: number): never {
+function end({ log, close }: ListeningService, reason: Reason) {
   close();
   log('stopped', { reason });
-  return process.exit(code);
+}
+
+/** Waits for pipes first: what they have not taken when the process exits is lost. */
+export async function exit(code: number) {
+  // The log writes once in a turn.
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const stream of [process.stdout, process.stderr]) {
+    await new Promise((resolve) => stream.on('error', resolve).write('', resolve));
+  }
+  process.exit(code);
 }
 
 const STOP_MILLIS = 10_000;
+
+/** How long a pipe that is full delays the exit. */
+const LAST_LINES_MILLIS = 2_000;
 
 const LATE = Symbol('late');
 

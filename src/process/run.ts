@@ -27,7 +27,7 @@ import {
 } from '../settings/load-settings.ts';
 import { isTemplate, type SettingsTable } from '../settings/table.ts';
 import { hookProblems, readHooks, type Hooks } from './hooks.ts';
-import { endOnSignal, start } from './life.ts';
+import { endOnSignal, exit, start } from './life.ts';
 import { probe } from './probe.ts';
 import { check, type Event } from './report.ts';
 import { summaryOf, type Deployment } from './summary.ts';
@@ -164,14 +164,6 @@ async function endIfAny(problems: readonly string[]) {
 
   for (const line of new ConfigurationError(problems).problems) console.error(`configuration: ${line}`);
   await exit(1);
-}
-
-/** Waits for pipes first: what they have not taken when the process exits is lost. */
-async function exit(code: number) {
-  for (const stream of [process.stdout, process.stderr]) {
-    await new Promise((resolve) => stream.on('error', resolve).write('', resolve));
-  }
-  process.exit(code);
 }
 
 const NOTHING: Loaded = {

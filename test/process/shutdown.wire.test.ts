@@ -1,12 +1,17 @@
 /* How the process ends: signals, readiness meanwhile, exit codes (docs/deploy.md). */
 import { strict as assert } from 'node:assert';
-import { describe, test } from 'node:test';
+import { once } from 'node:events';
+import { describe, test, type TestContext } from 'node:test';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { statusesIn } from '../support/raw-responses.ts';
 import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
 
+/** Their lines are longer than pipes on both sides take, and shorter than the log keeps. */
+const REQUESTS = 3_000;
+
+const PUBLIC = 'GET /api/public HTTP/1.1\r\nHost: api.test\r\n\r\n';
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: api.test\r\n\r\n';
 
 /** The log lines about the end; others may come at any time. */
@@ -91,6 +96,32 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
       service.logs.filter(({ message }) => message === 'signing keys could not be fetched'),
       [],
     );
+  });
+
+  /** Has logged more than a pipe takes, none of which was read, and has closed its last connection. */
+  async function drainUnread(t: TestContext) {
+    const service = await runProcess(t, { environment: { ACCESS_LOG: 'true', PROFILE: 'A' } });
+    service.child.stdout!.pause();
+    const wire = await openWire(service.port);
+    wire.send(PUBLIC.repeat(REQUESTS));
+    await wire.until((text) => text.split('endpoint!"}').length > REQUESTS);
+    service.child.kill('SIGTERM');
+    await wire.untilClosed();
+    return service;
+  }
+
+  test('waits at its end for a reader of its log that is late', async (t) => {
+    const service = await drainUnread(t);
+    service.child.stdout!.resume();
+    assert.equal(await service.exited, 0);
+    assert.equal(service.logs.filter(({ message }) => message === 'request').length, REQUESTS);
+    assert.equal(service.logs.at(-1)?.message, 'stopped');
+  });
+
+  test('exits with 0 after a drain although nobody reads its log', async (t) => {
+    const { child } = await drainUnread(t);
+    assert.deepEqual(await once(child, 'exit'), [0, null]);
+    child.stdout!.destroy();
   });
 
   for (const [first, second] of [
