@@ -263,6 +263,29 @@ async function mcp(scene: Scene) {
     },
   );
 
+  await show('MCP: an error has the id of its message (JSON-RPC 2.0 §5)', async () => {
+    const send = (sent: object, headers = {}) =>
+      ask('/mcp', {
+        method: 'POST',
+        headers: { ...bearer(read), ...MCP, ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 'c7', ...sent }),
+      });
+
+    const errors = [
+      await send({ method: 'tools/call', params: { name: 'none' } }, session),
+      await send({ method: 'tools/list' }),
+      await send({ method: 'tools/list' }, { 'mcp-session-id': 'none' }),
+    ];
+    assert.deepEqual(
+      errors.map(({ status, json }) => [status, json.id, json.error.code]),
+      [
+        [400, 'c7', -32602],
+        [400, 'c7', -32000],
+        [404, 'c7', -32001],
+      ],
+    );
+  });
+
   await show('MCP: the stream of a session ends with its token', async () => {
     const exp = inSeconds(2);
     const stream = await scene.open('/mcp', { ...bearer({ ...read, exp }), ...EVENTS, ...session });

@@ -56,8 +56,9 @@ function createMcpServer() {
 
 // ---- Messages
 
-const refuse = (status, code, message) =>
-  Response.json({ jsonrpc: '2.0', id: null, error: { code, message } }, { status });
+// `id` is that of the message that the error is about (JSON-RPC 2.0 §5).
+const refuse = (status, code, message, id = null) =>
+  Response.json({ jsonrpc: '2.0', id, error: { code, message } }, { status });
 
 function parse(text) {
   try {
@@ -74,7 +75,7 @@ async function refusalOf(message, authorize) {
   if (message.method !== 'tools/call') return undefined;
 
   const tool = tools.get(message.params?.name);
-  if (tool === undefined) return refuse(400, -32602, 'There is no such tool');
+  if (tool === undefined) return refuse(400, -32602, 'There is no such tool', message.id);
 
   const { refusal } = await authorize(tool.access);
   return refusal && new Response(refusal.body, refusal);
@@ -113,14 +114,15 @@ function serveSession(request, options, caller) {
   // `sub` is unique within its issuer only.
   const owner = JSON.stringify([caller.issuer, caller.subject]);
   const id = request.headers.get('mcp-session-id');
+  const messageId = options.parsedBody?.id;
   if (id === null && options.parsedBody?.method === 'initialize') {
     return openSession(owner, request, options);
   }
 
-  if (id === null) return refuse(400, -32000, 'Mcp-Session-Id is missing');
+  if (id === null) return refuse(400, -32000, 'Mcp-Session-Id is missing', messageId);
 
   const session = sessions.get(id);
-  if (session?.owner !== owner) return refuse(404, -32001, 'There is no such session');
+  if (session?.owner !== owner) return refuse(404, -32001, 'There is no such session', messageId);
 
   sessions.delete(id);
   sessions.set(id, session);
