@@ -31,7 +31,7 @@ function inWords({ name }: AnyGuard): string {
 
 const ACCESS: Readonly<Record<string, string>> = {
   open: 'nothing',
-  optional: 'nothing, but a sent token must be valid',
+  optional: 'nothing, but any token sent must be valid',
   authenticated: 'a valid access token',
 };
 
