@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from './idp/provider.ts';
 import { speakTls, startRawServer } from './idp/raw-server.ts';
 import { CLUSTER_AUTHORITY } from './options/key-access-fixture.ts';
+import { runCommand } from './process/commands.ts';
 import { ask, exchange, openWire } from './support/client.ts';
 import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
 
@@ -101,6 +102,26 @@ test(
     assert.equal(ofOwn! - ofShared!, 40);
   },
 );
+
+for (const [what, own, options] of [
+  ['gives each name server two tries of a second, since its exit waits', {}, 'timeout:1 attempts:2'],
+  ['leaves the tries of name servers to RES_OPTIONS when it is set', { RES_OPTIONS: 'debug' }, 'debug'],
+] as const) {
+  for (const word of ['', '--check', '--probe']) {
+    test(`${what}: ${word || 'a start'} [§10]`, async () => {
+      // A start ends where the port is taken.
+      const environment = {
+        ...providerSettings(provider),
+        ...preload('process.on("exit", () => console.error(process.env.RES_OPTIONS))'),
+        PORT: String(provider.port),
+        HOST: 'localhost',
+        ...own,
+      };
+      const { errors } = await runCommand(word === '' ? [] : [word], environment);
+      assert.equal(errors.at(-1), options);
+    });
+  }
+}
 
 test('refuses ambiguous framing even if NODE_OPTIONS asks for the insecure parser [RFC 9112 §6.1, G8]', async (t) => {
   const service = await runProcess(t, {

@@ -94,9 +94,7 @@ export async function runWith(plan: Plan): Promise<void> {
   const text = TEXTS.get(words.join(' '));
   if (text) return console.log(text);
 
-  // `cwd` throws if it is gone.
-  const directory = catching('Error', process.cwd);
-  const loaded = directory ? await loadFrom(plan.table, process.env, directory) : NOTHING;
+  const loaded = await loadHere(plan.table);
   const { settings } = loaded;
   const planned = {
     kind: plan.kindFor(settings),
@@ -106,7 +104,14 @@ export async function runWith(plan: Plan): Promise<void> {
   };
   const ofPlan = await planProblems(planned);
   await endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
+  prepareLookups(settings);
   return words.includes('--probe') ? probe(settings) : run(planned, words.includes('--check'));
+}
+
+async function loadHere(table: SettingsTable) {
+  // `cwd` throws if it is gone.
+  const directory = catching('Error', process.cwd);
+  return directory ? loadFrom(table, process.env, directory) : NOTHING;
 }
 
 async function planProblems({ kind, routes, hooks, loaded: { settings } }: Planned) {
@@ -117,8 +122,6 @@ async function planProblems({ kind, routes, hooks, loaded: { settings } }: Plann
 /** Runs it, or tells what would run. */
 async function run(planned: Planned, isCheck: boolean) {
   const { settings } = planned.loaded;
-  process.env.UV_THREADPOOL_SIZE ??= String(threadsFor(settings));
-
   const { onStart, onStop, ...others } = readHooks(planned.hooks);
   const options = { ...(await optionsOf(settings)), ...others };
   const events: Event[] = [];
@@ -135,14 +138,15 @@ async function run(planned: Planned, isCheck: boolean) {
  * and another where it is asked about tokens; so do the proxy, each store, and each fetch of the keys of a
  * tenant.
  */
-function threadsFor({ issuers, revocationStore }: Settings) {
+function prepareLookups({ issuers, revocationStore }: Settings) {
   const all = Object.values(issuers);
   const asked = all.filter(({ introspectionTokens }) => introspectionTokens !== undefined);
   const ofStores = revocationStore === undefined ? 2 : 3;
-  const haveOwnKeys = all.some(({ jwksUri }) => isTemplate(jwksUri));
   // As many are fetched at a time.
-  const ofTenants = haveOwnKeys ? 20 : 0;
-  return 2 * (all.length + asked.length + ofStores + ofTenants);
+  const ofTenants = all.some(({ jwksUri }) => isTemplate(jwksUri)) ? 20 : 0;
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * (all.length + asked.length + ofStores + ofTenants));
+  // `process.exit` waits for lookups, and those of glibc may take 10 s for each name server.
+  process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
 }
 
 function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log: ServiceOptions['log']) {
