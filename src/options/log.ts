@@ -73,6 +73,7 @@ export function createLog(
 ): Log {
   let dropped = 0;
   let isNew = hasMessages;
+  let isOver = false;
 
   function writeLine(message: LogEvent, fields: Fields) {
     const time = new Date(now()).toISOString();
@@ -80,6 +81,10 @@ export function createLog(
   }
 
   return function log(event, fields, error) {
+    // The process ends, whatever else happens meanwhile.
+    if (isOver) return;
+    isOver = event === 'stopped';
+
     if (LOG_LEVELS.indexOf(EVENTS[event]) > LOG_LEVELS.indexOf(level)) return;
 
     if (unwrittenBytes() > MAX_UNWRITTEN_BYTES) {
@@ -98,8 +103,6 @@ export function createLog(
 
 /** Nothing, if the error does not let itself be read. */
 function messagesOf(error: unknown): Fields {
-  if (error === undefined) return {};
-
   try {
     const { name, code, message = error } = Object(error);
     return { errorName: textOf(name), errorCode: textOf(code), errorMessage: textOf(message) };
@@ -112,8 +115,9 @@ function messagesOf(error: unknown): Fields {
 function textOf(value: unknown) {
   if (value === undefined || typeof value === 'object') return undefined;
 
-  const text = String(value).slice(0, MAX_MESSAGE_LENGTH);
-  return text.replace(/[\x7f-\x9f]/g, '?') as Printable;
+  return String(value)
+    .slice(0, MAX_MESSAGE_LENGTH)
+    .replace(/[\x7f-\x9f]/g, '?') as Printable;
 }
 
 /** The lines of one turn: one system call. */
