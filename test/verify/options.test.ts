@@ -218,7 +218,8 @@ for (const value of [
   });
 }
 
-const NO_URL = 'must be a URL that begins with https:// or http://, without "@", "#" or "?"';
+const NO_URL =
+  'must be a URL in ASCII with https:// or http://, special characters as %XX, without "@", "#" or "?"';
 
 test('accepts only a URL prefix without white space as the value of a prefix setting', () => {
   for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {
@@ -244,7 +245,8 @@ test('accepts a public URL only with http or https', () => {
 });
 
 test('refuses a public URL that proofs could not be compared with [RFC 9449 §4.3(9)]', () => {
-  for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test']) {
+  const others = ['https://api.test/{v}', 'https://api.test/a b', 'https://api.test\n'];
+  for (const value of ['https://127.1', 'https://api.test/%zz', 'https://例え.test', ...others]) {
     assert.equal(faultOf(publicUrl, value), NO_URL);
   }
 });
