@@ -231,9 +231,12 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
     assert.doesNotMatch(lines.join(), /sesame/);
   });
 
-  test('names the authorities to check when they do not vouch for the provider', async () => {
+  test('names the authorities, and the clock, to check when they do not vouch for the provider', async () => {
     const [line = ''] = problemsOf(await check({ IDP_CA_FILE: CLUSTER_AUTHORITY }));
-    assert.match(line, /issuer idp, certificate-refused \(\w+\); .*set IDP_CA_FILE to its authority$/);
+    assert.match(
+      line,
+      /issuer idp, certificate-refused \(\w+\); .*clock, or set IDP_CA_FILE to its authority$/,
+    );
   });
 
   test('lists every setting of client certificates that contradicts another [J18]', async () => {
