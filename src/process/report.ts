@@ -148,9 +148,16 @@ function reportOf(deployment: Deployment, events: readonly Event[], probed: read
     return [endpoint, clientId, authentication];
   });
 
-  const more = { introspection, certificateProxies, imports };
-  const details = { ...more, takenPaths: takenPaths(routes), events: lines };
-  return { profile, isPolicy: kind.isPolicy, ...summary, ...details };
+  return {
+    profile,
+    isPolicy: kind.isPolicy,
+    ...summary,
+    introspection,
+    certificateProxies,
+    imports,
+    takenPaths: takenPaths(routes),
+    events: lines,
+  };
 }
 
 /** Which route takes paths from which other. */

@@ -51,8 +51,8 @@ function reportVariables({ variables, problems, strays }: FoundEntries, known: r
   for (const entry of variables) {
     const name = entry.name.toUpperCase();
     const isOurs = spellings.has(squeezed(name)) || prefixes.some((prefix) => name.startsWith(prefix));
-    const isTorn = entry.name.includes('\n');
-    if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
+    if (entry.name.includes('\n'))
+      problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
     else if (isOurs) reportName(entry, names, entry.source === 'environment' ? strays : problems);
   }
 }
@@ -74,7 +74,8 @@ function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   const isSection = SECTIONS.exec(name)?.[2] === '' && name !== written;
   const setting = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
   const right = setting ?? (isSection && written);
-  const spelling = right ? `write ${right}` : 'correct';
+  const usual = /^issuers\..*\./.test(name) ? 'list its issuer in ISSUERS, correct' : 'correct';
+  const spelling = right ? `write ${right}` : usual;
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
   reports.push(problemOf(entry, `is not a setting; ${fix} or remove it`));
 }

@@ -286,8 +286,14 @@ test('refuses issuers in the map that ISSUERS leaves out, with their lines', () 
   assert.deepEqual(Object.keys(issuersOf({ environment, files })), ['idp', 'partner', 'other']);
 
   const problems = problemsOf({ environment: { ...environment, ISSUERS: 'partner' }, files });
-  assert.match(problems[0] ?? '', /^issuers\.other\.domain \(.*, line 6\): is not a setting/);
-  assert.match(problems[1] ?? '', /^issuers\.other\.audience \(.*, line 7\): is not a setting/);
+  assert.match(
+    problems[0] ?? '',
+    /^issuers\.other\.domain \(.*, line 6\): is not a setting; list its issuer in ISSUERS, correct or/,
+  );
+  assert.match(
+    problems[1] ?? '',
+    /^issuers\.other\.audience \(.*, line 7\): is not a setting; list its issuer in ISSUERS, correct or/,
+  );
   assert.equal(problems.length, 2);
 });
 

@@ -21,10 +21,12 @@ for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', '
       // Without domain and audience, it is an issuer with these problems too.
       const [problem = '', ...others] = problemsOf(withYaml(yaml)).toReversed();
       assert.ok(problem.startsWith(`${name} (`), problem);
-      assert.equal(others.length, section === 'issuers' && what === 'a nested key' ? 2 : 0);
+      const isOfIssuer = section === 'issuers' && what === 'a nested key';
+      assert.equal(others.length, isOfIssuer ? 2 : 0);
+      const list = isOfIssuer ? 'list its issuer in ISSUERS, ' : '';
       assert.match(
         problem,
-        new RegExp(`/application\\.yml, line ${line}\\): is not a setting; correct or remove it$`),
+        new RegExp(`/application\\.yml, line ${line}\\): is not a setting; ${list}correct or remove it$`),
       );
     });
   }
