@@ -141,7 +141,6 @@ function reportOf(deployment: Deployment, events: readonly Event[], probed: read
   const { profile, ...summary } = summaryOf(deployment);
   const { kind, routes, options, values } = deployment;
   const certificateProxies = Part.contentOf(values.clientCertificates)?.proxies;
-  const lines = events.map(({ event, fields }) => ({ event, ...fields }));
   const imports = importsOf(options);
   const introspection = introspectionOf(values, (name, { clientId, authentication }) => {
     const { endpoint = '' } = probed.find(({ issuer }) => issuer === name) ?? {};
@@ -156,7 +155,7 @@ function reportOf(deployment: Deployment, events: readonly Event[], probed: read
     certificateProxies,
     imports,
     takenPaths: takenPaths(routes),
-    events: lines,
+    events: events.map(({ event, fields }) => ({ event, ...fields })),
   };
 }
 

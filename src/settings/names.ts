@@ -51,8 +51,8 @@ function reportVariables({ variables, problems, strays }: FoundEntries, known: r
   for (const entry of variables) {
     const name = entry.name.toUpperCase();
     const isOurs = spellings.has(squeezed(name)) || prefixes.some((prefix) => name.startsWith(prefix));
-    if (entry.name.includes('\n'))
-      problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
+    const isTorn = entry.name.includes('\n');
+    if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
     else if (isOurs) reportName(entry, names, entry.source === 'environment' ? strays : problems);
   }
 }
