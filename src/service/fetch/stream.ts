@@ -37,7 +37,7 @@ export function sendResponse(exchange: Exchange, reply: ResponseReply, sending: 
   const { status, body } = reply;
   // RFC 9110 §9.3.2
   const hasBody = request.method !== 'HEAD' && !WITHOUT_BODY.includes(status);
-  if (hasBody && !exchange.isGone) return sendBody(exchange, reply, sending);
+  if (hasBody && !exchange.isGone) return new BodyWriter(exchange, reply).send(sending);
 
   // What feeds a body may listen to the signal alone, and then close it.
   if (body) exchange.controller.abort();
@@ -48,140 +48,165 @@ export function sendResponse(exchange: Exchange, reply: ResponseReply, sending: 
   return response.end();
 }
 
-async function sendBody(exchange: Exchange, reply: ResponseReply, sending: Sending) {
-  const { response } = exchange;
-  const { isEventStream } = reply;
-  const reader = reply.body?.getReader();
-  let bytesLeft = reply.lengthBytes;
-  let ahead: Promise<Uint8Array | undefined> | undefined;
-  let isOver = false;
-  let wake = () => {};
-  let endRead = (_: unknown) => {};
-  let cancelTimer = () => {};
+const nothing = () => {};
 
-  const woken = () =>
-    new Promise<void>((resolve) => {
-      wake = resolve;
-    });
+/** Takes a body from its reader to the client. */
+class BodyWriter {
+  readonly #exchange;
+  readonly #reply;
+  readonly #reader;
+  #bytesLeft;
+  #ahead: Promise<Uint8Array | undefined> | undefined;
+  #isOver = false;
+  #wake = nothing;
+  #endRead: (end: undefined) => void = nothing;
+  #cancelTimer = nothing;
 
-  function stop() {
-    isOver = true;
-    void ignoreErrors(() => reader?.cancel());
-    // A polyfill may cancel its reader only after a pending read.
-    if (!response.writableEnded) discard(reply.body);
-    endRead(undefined);
-    wake();
+  constructor(exchange: Exchange, reply: ResponseReply) {
+    this.#exchange = exchange;
+    this.#reply = reply;
+    this.#reader = reply.body?.getReader();
+    this.#bytesLeft = reply.lengthBytes;
   }
 
-  /** The proper end. */
-  function finish() {
-    exchange.controller.abort();
-    stop();
-  }
+  async send(sending: Sending) {
+    const { response } = this.#exchange;
+    this.#exchange.onInterrupted(() => this.#check());
+    response.on('drain', () => this.#wake());
+    try {
+      let chunk = await this.#begin(sending);
+      chunk ??= await this.#next();
+      while (chunk !== undefined && !this.#isOver) {
+        await this.#write(chunk);
+        chunk = await this.#next();
+      }
 
-  function check() {
-    if (isOver) return;
-
-    const { isGone, hasLeft, connection } = exchange;
-    if (isGone) stop();
-    // A client that has only closed its side may wait for the end of any other stream.
-    else if (isEventStream && (hasLeft || connection.isFinishing)) finish();
-  }
-
-  function finishAt(millis: number) {
-    const { clock } = sending;
-    const leftMillis = Math.min(millis - clock.now(), LOOK_MILLIS);
-    if (leftMillis <= 0) finish();
-    else cancelTimer = clock.after(leftMillis, () => finishAt(millis));
-  }
-
-  function next() {
-    const chunk = ahead ?? read();
-    ahead = undefined;
-    return chunk;
-  }
-
-  async function read(): Promise<Uint8Array | undefined> {
-    if (isOver) return undefined;
-
-    const chunk = new Promise((resolve, reject) => {
-      endRead = resolve;
-      Promise.resolve(reader?.read() ?? { done: true }).then(resolve, reject);
-    });
-
-    const { done, value } = Object(await chunk);
-    if (done || isOver) return undefined;
-    if (!isBytes(value)) throw new UsageError(NO_BYTES);
-
-    bytesLeft -= value.length;
-    if (bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
-    // The last byte waits until nothing follows it.
-    if (bytesLeft === 0) await read();
-    return value;
-  }
-
-  /** Whether nothing follows a small chunk, as far as the body says so within a turn. */
-  async function isWhole(chunk: Uint8Array | undefined) {
-    if (isEventStream || !isNaN(bytesLeft)) return false;
-    if (chunk === undefined) return true;
-    if (chunk.length > PIECE_BYTES) return false;
-
-    ahead = read();
-    return Promise.race([ahead.then((more) => more === undefined), afterTurn()]);
-  }
-
-  async function write(chunk: Uint8Array) {
-    for (let at = 0; at < chunk.length && !isOver && !exchange.isGone; at += PIECE_BYTES) {
-      if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await woken();
+      this.#end();
+    } catch (error) {
+      // Once cancelled, or aborted by the signal, the end is known.
+      if (!this.#isOver || !response.headersSent) throw error;
+      this.#end();
+    } finally {
+      this.#stop();
+      this.#cancelTimer();
     }
   }
 
   /** Returns the first chunk, unless events are to come. */
-  async function begin() {
+  async #begin({ clock, writeHead, expiresAtMillis }: Sending) {
+    const { isEventStream } = this.#reply;
     // Before the head, so that a bug is a 500.
-    const first = isEventStream ? undefined : await next();
-    const hasLength = await isWhole(first);
-    // Until earlier responses are written.
-    if (response.socket === null && !exchange.isGone) {
-      response.once('socket', () => wake());
-      await woken();
-    }
-    if (exchange.isGone) return undefined;
+    const first = isEventStream ? undefined : await this.#next();
+    const hasLength = await this.#isWhole(first);
+    await this.#awaitTurn();
+    if (this.#exchange.isGone) return undefined;
 
-    if (!isEventStream && first === undefined && bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
+    if (!isEventStream && first === undefined && this.#bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
-    sending.writeHead(hasLength ? ['content-length', String(first?.length ?? 0)] : []);
+    writeHead(hasLength ? ['content-length', String(first?.length ?? 0)] : []);
     if (!isEventStream) return first;
 
-    const { expiresAtMillis } = sending;
-    response.flushHeaders();
-    if (expiresAtMillis !== undefined) finishAt(expiresAtMillis);
-    check();
+    this.#exchange.response.flushHeaders();
+    if (expiresAtMillis !== undefined) this.#finishAt(expiresAtMillis, clock);
+    this.#check();
     return undefined;
   }
 
-  function end() {
-    if (exchange.isGone) return;
-    if (bytesLeft > 0 || (isOver && bytesLeft === 0)) throw new UsageError(OTHER_LENGTH);
+  /** Resolves when earlier responses are written. */
+  async #awaitTurn() {
+    const { response, isGone } = this.#exchange;
+    if (response.socket !== null || isGone) return;
+
+    response.once('socket', () => this.#wake());
+    await this.#woken();
+  }
+
+  /** Whether nothing follows a small chunk, as far as the body says so within a turn. */
+  async #isWhole(chunk: Uint8Array | undefined) {
+    if (this.#reply.isEventStream || !isNaN(this.#bytesLeft)) return false;
+    if (chunk === undefined) return true;
+    if (chunk.length > PIECE_BYTES) return false;
+
+    const ahead = this.#read();
+    this.#ahead = ahead;
+    return Promise.race([ahead.then((more) => more === undefined), afterTurn()]);
+  }
+
+  #next() {
+    const chunk = this.#ahead ?? this.#read();
+    this.#ahead = undefined;
+    return chunk;
+  }
+
+  async #read(): Promise<Uint8Array | undefined> {
+    if (this.#isOver) return undefined;
+
+    const chunk = new Promise((resolve, reject) => {
+      this.#endRead = resolve;
+      Promise.resolve(this.#reader?.read() ?? { done: true }).then(resolve, reject);
+    });
+
+    const { done, value } = Object(await chunk);
+    if (done || this.#isOver) return undefined;
+    if (!isBytes(value)) throw new UsageError(NO_BYTES);
+
+    this.#bytesLeft -= value.length;
+    if (this.#bytesLeft < 0) throw new UsageError(OTHER_LENGTH);
+    // The last byte waits until nothing follows it.
+    if (this.#bytesLeft === 0) await this.#read();
+    return value;
+  }
+
+  async #write(chunk: Uint8Array) {
+    const { response } = this.#exchange;
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+      if (this.#isOver || this.#exchange.isGone) return;
+      if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await this.#woken();
+    }
+  }
+
+  #woken() {
+    return new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #check() {
+    if (this.#isOver) return;
+
+    const { isGone, hasLeft, connection } = this.#exchange;
+    if (isGone) this.#stop();
+    // A client that has only closed its side may wait for the end of any other stream.
+    else if (this.#reply.isEventStream && (hasLeft || connection.isFinishing)) this.#finish();
+  }
+
+  #finishAt(millis: number, clock: Clock) {
+    const leftMillis = Math.min(millis - clock.now(), LOOK_MILLIS);
+    if (leftMillis <= 0) this.#finish();
+    else this.#cancelTimer = clock.after(leftMillis, () => this.#finishAt(millis, clock));
+  }
+
+  /** The proper end. */
+  #finish() {
+    this.#exchange.controller.abort();
+    this.#stop();
+  }
+
+  #stop() {
+    this.#isOver = true;
+    void ignoreErrors(() => this.#reader?.cancel());
+    // A polyfill may cancel its reader only after a pending read.
+    if (!this.#exchange.response.writableEnded) discard(this.#reply.body);
+    this.#endRead(undefined);
+    this.#wake();
+  }
+
+  #end() {
+    const { isGone, response } = this.#exchange;
+    if (isGone) return;
+
+    const left = this.#bytesLeft;
+    if (left > 0 || (this.#isOver && left === 0)) throw new UsageError(OTHER_LENGTH);
     response.end();
-  }
-
-  async function writeAll() {
-    let chunk = (await begin()) ?? (await next());
-    for (; chunk !== undefined && !isOver; chunk = await next()) await write(chunk);
-    end();
-  }
-
-  exchange.onInterrupted(check);
-  response.on('drain', () => wake());
-  try {
-    await writeAll();
-  } catch (error) {
-    // Once cancelled, or aborted by the signal, the end is known.
-    if (!isOver || !response.headersSent) throw error;
-    end();
-  } finally {
-    stop();
-    cancelTimer();
   }
 }

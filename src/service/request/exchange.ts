@@ -18,6 +18,8 @@ interface ConnectionState {
 /** What becomes of bytes that still arrive: `read` is for a body that its handler reads meanwhile. */
 export type AfterLast = 'pause' | 'drop' | 'read';
 
+const nothing = () => {};
+
 export class Exchange {
   readonly request;
   readonly response;
@@ -26,10 +28,10 @@ export class Exchange {
   /** Whether its response is the body of a `Response`, with or without a head yet. */
   isStreaming = false;
   #controller: AbortController | undefined;
-  #abort = () => {};
-  #interrupt = () => {};
+  #abort = nothing;
+  #interrupt = nothing;
   #bodyRefusal: Refused | undefined;
-  #stopReadingBody = () => {};
+  #stopReadingBody = nothing;
 
   constructor(
     request: RequestStream,

@@ -80,12 +80,12 @@ describe('the log', () => {
       () => now,
     );
     log('listening', { port: 1, address: printable('::'), reason: 'drained' });
-    log('stopped', {});
+    log('shutting down', {});
     now += 1;
     log('stopped', { reason: undefined });
     assert.deepEqual(lines, [
       '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"listening","port":1,"address":"::","reason":"drained"}\n',
-      '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"stopped"}\n',
+      '{"time":"1970-01-02T00:00:00.000Z","level":"info","message":"shutting down"}\n',
       '{"time":"1970-01-02T00:00:00.001Z","level":"info","message":"stopped"}\n',
     ]);
   });
@@ -93,14 +93,13 @@ describe('the log', () => {
   LEVELS.forEach((level, index) => {
     test(`writes at level ${level} only what is at least as serious`, () => {
       const written: Record<string, unknown> = {};
-      const log = createLog(
-        level,
-        (line) => {
-          written[JSON.parse(line).message] = JSON.parse(line).level;
-        },
-        () => 0,
-      );
-      for (const [message] of events) log(message, {});
+
+      const write = (line: string) => {
+        written[JSON.parse(line).message] = JSON.parse(line).level;
+      };
+
+      // Each needs a log of its own: nothing follows `stopped`.
+      for (const [message] of events) createLog(level, write, () => 0)(message, {});
       assert.deepEqual(
         written,
         Object.fromEntries(events.filter(([, grade]) => LEVELS.indexOf(grade) <= index)),
@@ -144,11 +143,11 @@ describe('the log', () => {
     unread += 1;
     log('request failed', {});
     log('request failed', {});
-    log('stopped', {});
+    log('shutting down', {});
     assert.deepEqual(told(), []);
 
     unread -= 1;
-    log('stopped', {});
+    log('shutting down', {});
     assert.deepEqual(told(), [], 'a line below the level is none');
     log('request failed', {});
     log('request failed', {});
