@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { mock, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadProfileNow } from '../support/settings.ts';
 import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
@@ -423,18 +423,20 @@ for (const [what, environment, files] of [
   });
 }
 
-test('refuses a file of settings that is there only once the readers are decided on [H2]', async (t) => {
+test('refuses a file of settings that is there only once the readers are decided on [H2]', async () => {
   const files = { '.env': 'PORT=81\n' };
   await inDirectory(files, async (directory) => {
-    t.mock.method(fs, 'existsSync', () => false);
+    const { existsSync } = fs;
+    mock.method(fs, 'existsSync', (path: string) => !path.startsWith(directory) && existsSync(path));
     syncBuiltinESMExports();
-    t.after(() => {
-      t.mock.restoreAll();
+    try {
+      await assert.rejects(loadSettings(REQUIRED, directory), {
+        message: 'a file of settings has just appeared; start again',
+      });
+    } finally {
+      mock.restoreAll();
       syncBuiltinESMExports();
-    });
-    await assert.rejects(loadSettings(REQUIRED, directory), {
-      message: 'a file of settings has just appeared; start again',
-    });
+    }
   });
 });
 

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import fs, { mkdirSync, symlinkSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { mock, test } from 'node:test';
 import { loadProfileNow } from '../support/settings.ts';
 import { processorMillis } from '../support/processor-time.ts';
 import {
@@ -160,70 +160,78 @@ test('says why a file cannot be read', () => {
   );
 });
 
-/** Makes a function of the file system fail with this code, for one test. */
-function failWith(t: TestContext, name: 'lstatSync' | 'readFileSync' | 'existsSync', code: string) {
-  t.after(() => {
-    t.mock.restoreAll();
-    syncBuiltinESMExports();
-  });
-  t.mock.method(fs, name, () => {
-    throw Object.assign(new Error(code), { code });
-  });
+type Reader = 'lstatSync' | 'readFileSync' | 'existsSync';
+
+/**
+ * Lets functions of the file system throw this while `action` runs, and no longer: Node loads the next file of
+ * tests with them.
+ */
+function whileThrowing(names: readonly Reader[], error: Error, action: () => void) {
+  for (const name of names) {
+    mock.method(fs, name, () => {
+      throw error;
+    });
+  }
   syncBuiltinESMExports();
+  try {
+    action();
+  } finally {
+    mock.restoreAll();
+    syncBuiltinESMExports();
+  }
 }
 
+const failureOf = (code: string) => Object.assign(new Error(code), { code });
+
 for (const name of ['.env', 'application.yml']) {
-  test(`refuses ${name} when its mode forbids reading, since it may hold a safeguard [H2]`, (t) => {
+  test(`refuses ${name} when its mode forbids reading, since it may hold a safeguard [H2]`, () => {
     inDirectory({ [name]: '' }, (directory) => {
-      failWith(t, 'readFileSync', 'EACCES');
-      assert.deepEqual(
-        problemsIn(() => loadProfileNow(REQUIRED, directory)),
-        [
-          `${directory}/${name}: cannot be read (EACCES); make it readable, or correct the setting that points to it`,
-        ],
+      whileThrowing(['readFileSync'], failureOf('EACCES'), () =>
+        assert.deepEqual(
+          problemsIn(() => loadProfileNow(REQUIRED, directory)),
+          [
+            `${directory}/${name}: cannot be read (EACCES); make it readable, or correct the setting that points to it`,
+          ],
+        ),
       );
     });
   });
 }
 
-test('ignores files that the permission model hides, and names them as not granted when a setting is missing', (t) => {
-  for (const name of ['lstatSync', 'existsSync'] as const) failWith(t, name, 'ERR_ACCESS_DENIED');
-  assert.deepEqual(
-    problemsIn(() => loadProfileNow(REQUIRED, '/srv')),
-    [],
-  );
-  const [problem] = problemsIn(() => loadProfileNow({ IDP_AUDIENCE: 'x' }, '/srv'));
-  assert.ok(
-    problem?.startsWith(
-      'IDP_DOMAIN or idp.domain (environment, /srv/.env (not granted), /srv/application.yml (not granted)): ',
+test('ignores files that the permission model hides, and names them as not granted when a setting is missing', () => {
+  whileThrowing(['lstatSync', 'existsSync'], failureOf('ERR_ACCESS_DENIED'), () => {
+    assert.deepEqual(
+      problemsIn(() => loadProfileNow(REQUIRED, '/srv')),
+      [],
+    );
+    const [problem] = problemsIn(() => loadProfileNow({ IDP_AUDIENCE: 'x' }, '/srv'));
+    assert.ok(
+      problem?.startsWith(
+        'IDP_DOMAIN or idp.domain (environment, /srv/.env (not granted), /srv/application.yml (not granted)): ',
+      ),
+      problem,
+    );
+  });
+});
+
+test('refuses a CONFIG_FILE that the permission model hides', () => {
+  whileThrowing(['lstatSync'], failureOf('ERR_ACCESS_DENIED'), () =>
+    assert.deepEqual(
+      problemsIn(() => loadProfileNow({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
+      [
+        'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); make it readable, or correct the setting that points to it',
+      ],
     ),
-    problem,
   );
 });
 
-test('refuses a CONFIG_FILE that the permission model hides', (t) => {
-  failWith(t, 'lstatSync', 'ERR_ACCESS_DENIED');
-  assert.deepEqual(
-    problemsIn(() => loadProfileNow({ ...REQUIRED, CONFIG_FILE: 'x.yml' }, '/srv')),
-    [
-      'CONFIG_FILE (environment): /srv/x.yml: cannot be read (ERR_ACCESS_DENIED); make it readable, or correct the setting that points to it',
-    ],
-  );
-});
-
-test('rethrows an error that does not come from the file system, instead of reporting a problem', (t) => {
+test('rethrows an error that does not come from the file system, instead of reporting a problem', () => {
   const bug = new TypeError('x is not a function');
-  t.after(() => {
-    t.mock.restoreAll();
-    syncBuiltinESMExports();
-  });
-  t.mock.method(fs, 'lstatSync', () => {
-    throw bug;
-  });
-  syncBuiltinESMExports();
-  assert.throws(
-    () => loadProfileNow(REQUIRED, '/nonexistent'),
-    (failure) => failure === bug,
+  whileThrowing(['lstatSync'], bug, () =>
+    assert.throws(
+      () => loadProfileNow(REQUIRED, '/nonexistent'),
+      (failure) => failure === bug,
+    ),
   );
 });
 
