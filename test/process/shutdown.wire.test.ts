@@ -7,6 +7,7 @@ import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { statusesIn } from '../support/raw-responses.ts';
 import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
+import { programOf } from './program.ts';
 
 /** Their lines are longer than pipes on both sides take, and shorter than the log keeps. */
 const REQUESTS = 3_000;
@@ -115,6 +116,27 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     service.child.stdout!.resume();
     assert.equal(await service.exited, 0);
     assert.equal(service.logs.filter(({ message }) => message === 'request').length, REQUESTS);
+    assert.equal(service.logs.at(-1)?.message, 'stopped');
+  });
+
+  test('waits at its end for the lines of its last turn, too', async (t) => {
+    const text = `
+      const { jsonLog } = await import('gatehouse-http/log');
+      const gate = createGate({ domain: '127.0.0.1:1', audience: 'x', log: jsonLog({ level: 'debug' }) });
+      async function onStop() {
+        const request = new Request('http://api.test/');
+        for (let count = 0; count < ${REQUESTS}; count += 1) await gate.check(request, gatehouse.authenticated);
+        console.error('turn');
+      }
+      await runService({ routes: [] }, { onStop });`;
+    const service = await runProcess(t, { program: programOf(t, text) });
+    service.child.stdout!.pause();
+    const told = once(service.child.stderr!, 'data');
+    service.child.kill('SIGTERM');
+    await told;
+    service.child.stdout!.resume();
+    assert.equal(await service.exited, 0);
+    assert.equal(service.logs.filter(({ message }) => message === 'request refused').length, REQUESTS);
     assert.equal(service.logs.at(-1)?.message, 'stopped');
   });
 

@@ -43,7 +43,7 @@ export class Part<Content> {
       if (!Part.is(value) || value.#option !== option) {
         return `must be a part that ${maker} makes, of the same copy of the package`;
       }
-      return Part.isTaken(value) ? TAKEN : undefined;
+      return value.#isUsed ? TAKEN : undefined;
     };
   }
 
