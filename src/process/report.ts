@@ -40,7 +40,7 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   'connection-failed':
     'no connection to the provider; check IDP_DOMAIN, IDP_JWKS_URI, DNS and outbound HTTPS',
   'certificate-refused':
-    'the certificate is refused; check its dates, names and this clock, or set IDP_CA_FILE to its authority',
+    'the certificate is refused; check its dates, names and the clock, or set IDP_CA_FILE to its authority',
   'token-file-refused':
     'the file contains no token, or cannot be read; check IDP_JWKS_TOKEN_FILE and its permissions',
   'ca-file-refused':

@@ -74,7 +74,9 @@ function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   const isSection = SECTIONS.exec(name)?.[2] === '' && name !== written;
   const setting = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
   const right = setting ?? (isSection && written);
-  const usual = /^issuers\..*\./.test(name) ? 'list its issuer in ISSUERS, correct' : 'correct';
+  const usual = /^issuers\..*\./.test(name)
+    ? 'if ISSUERS leaves its issuer out, add it there; otherwise correct'
+    : 'correct';
   const spelling = right ? `write ${right}` : usual;
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;
   reports.push(problemOf(entry, `is not a setting; ${fix} or remove it`));

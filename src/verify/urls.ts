@@ -46,6 +46,6 @@ export const issuerUrl: Rule = textMatching(
 /** A public URL that has a normal form, to compare proofs with (RFC 9449 §4.3(9)). */
 export const publicUrl: Rule = textMatching(
   /^[^?#]*$/,
-  'must be a URL in ASCII with https:// or http://, special characters as %XX, without "@", "#" or "?"',
+  'must be a URL that begins with https:// or http://, in ASCII, without blanks, braces, "@", "#" or "?"',
   (value) => normalUri(value) !== undefined,
 );

@@ -23,7 +23,7 @@ for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', '
       assert.ok(problem.startsWith(`${name} (`), problem);
       const isOfIssuer = section === 'issuers' && what === 'a nested key';
       assert.equal(others.length, isOfIssuer ? 2 : 0);
-      const list = isOfIssuer ? 'list its issuer in ISSUERS, ' : '';
+      const list = isOfIssuer ? 'if ISSUERS leaves its issuer out, add it there; otherwise ' : '';
       assert.match(
         problem,
         new RegExp(`/application\\.yml, line ${line}\\): is not a setting; ${list}correct or remove it$`),

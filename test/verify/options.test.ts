@@ -219,7 +219,7 @@ for (const value of [
 }
 
 const NO_URL =
-  'must be a URL in ASCII with https:// or http://, special characters as %XX, without "@", "#" or "?"';
+  'must be a URL that begins with https:// or http://, in ASCII, without blanks, braces, "@", "#" or "?"';
 
 test('accepts only a URL prefix without white space as the value of a prefix setting', () => {
   for (const value of ['https://a.test/claims/', 'urn:x:', 'https://a.test/#']) {

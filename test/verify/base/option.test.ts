@@ -102,7 +102,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   publicUrl: [
     [
       'https://api.test/?x',
-      'must be a URL in ASCII with https:// or http://, special characters as %XX, without "@", "#" or "?"',
+      'must be a URL that begins with https:// or http://, in ASCII, without blanks, braces, "@", "#" or "?"',
     ],
   ],
   trustProxy: [['true', 'must be true or false']],
@@ -424,7 +424,7 @@ for (const [what, make, problem] of [
   ['a log', () => jsonLog(null as never), 'log: must be an object with a member for each option'],
   ['metrics', () => createMetrics({ port: 0 }), `metrics: port: ${NUMBER}1 to 65535`],
   ['metrics', () => createMetrics({ host: '' }), 'metrics: host: is empty, or has white space'],
-  ['metadata', () => resourceMetadata({ url: 'x' }), 'resourceMetadata: url: must be a URL in ASCII'],
+  ['metadata', () => resourceMetadata({ url: 'x' }), 'resourceMetadata: url: must be a URL that begins'],
   ['metadata', () => resourceMetadata({} as never), 'resourceMetadata: url: is missing; write the '],
   [
     'metadata',
