@@ -8,6 +8,7 @@ import type { AfterLast, Exchange } from '../request/exchange.ts';
 /** Longer than load balancers wait, so that none writes to a closing connection. */
 export const KEEP_ALIVE_MILLIS = 72_000;
 
+/** For a client that does not read a response. */
 const UNREAD_MILLIS = 90_000;
 
 /** For a stream: a client that vanishes sends no end. */

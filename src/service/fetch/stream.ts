@@ -3,7 +3,7 @@
 import { ignoreErrors, type Clock } from '../../verify/base/clock.ts';
 import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import type { Exchange } from '../request/exchange.ts';
+import { nothing, type Exchange } from '../request/exchange.ts';
 import type { FetchBody, ResponseReply } from './response.ts';
 
 /** Of one write, so that a client that reads slowly is not taken for one that has stopped. */
@@ -48,7 +48,7 @@ export function sendResponse(exchange: Exchange, reply: ResponseReply, sending: 
   return response.end();
 }
 
-const nothing = () => {};
+type EndRead = (end: undefined) => void;
 
 /** Takes a body from its reader to the client. */
 class BodyWriter {
@@ -59,7 +59,7 @@ class BodyWriter {
   #ahead: Promise<Uint8Array | undefined> | undefined;
   #isOver = false;
   #wake = nothing;
-  #endRead: (end: undefined) => void = nothing;
+  #endRead: EndRead = nothing;
   #cancelTimer = nothing;
 
   constructor(exchange: Exchange, reply: ResponseReply) {

@@ -18,7 +18,7 @@ interface ConnectionState {
 /** What becomes of bytes that still arrive: `read` is for a body that its handler reads meanwhile. */
 export type AfterLast = 'pause' | 'drop' | 'read';
 
-const nothing = () => {};
+export const nothing = () => {};
 
 export class Exchange {
   readonly request;
