@@ -4,6 +4,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { runInContext } from 'node:vm';
+import { jsonLog } from '../src/options/log.ts';
 import { createRealm } from './support/realm.ts';
 
 const pathOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
@@ -27,4 +28,16 @@ test('names an error and shows no frame where the formatter of stacks cannot be 
     JSON.stringify(describeThere(error)),
     JSON.stringify({ reason: 'bug', error: 'RangeError', frames: [] }),
   );
+});
+
+test('adds one listener to standard output and none to the process, in however many realms it is loaded: Node warns of more than ten', () => {
+  const count = () => [process.stdout.listenerCount('error'), process.listenerCount('exit')];
+  jsonLog();
+  const before = count();
+  assert.ok(before[0]! > 0);
+  for (let realms = 0; realms < 3; realms += 1) {
+    const { jsonLog: jsonLogThere } = createRealm().load(pathOf('../dist/log.js'));
+    jsonLogThere();
+  }
+  assert.deepEqual(count(), before);
 });

@@ -1,15 +1,11 @@
 /* What the log says of errors when it may say what they say, for development. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { createService, get, open, type ServiceOptions } from '../../src/gatehouse.ts';
 import { createLog, jsonLog } from '../../src/options/log.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
 import { createTestIssuer } from '../../src/testing.ts';
 import { captureLog } from '../support/captured.ts';
-import { createRealm } from '../support/realm.ts';
-
-const PATH = fileURLToPath(new URL('../../dist/log.js', import.meta.url));
 
 const issuer = createTestIssuer();
 
@@ -109,16 +105,4 @@ test('the message of an error is in the line of a 500, and never in the response
   const { errorName, errorCode, errorMessage, frames } = line ?? {};
   assert.deepEqual([errorName, errorCode, errorMessage], ['RangeError', '42P01', 'no such table']);
   assert.match(frames.join(), /log\.test\.[jt]s/);
-});
-
-test('adds one listener to standard output and none to the process, in however many realms it is loaded: Node warns of more than ten', () => {
-  const count = () => [process.stdout.listenerCount('error'), process.listenerCount('exit')];
-  jsonLog();
-  const before = count();
-  assert.ok(before[0]! > 0);
-  for (let realms = 0; realms < 3; realms += 1) {
-    const { jsonLog: jsonLogThere } = createRealm().load(PATH);
-    jsonLogThere();
-  }
-  assert.deepEqual(count(), before);
 });
