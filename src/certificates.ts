@@ -4,3 +4,4 @@ export {
   type CertificateSource,
   type ClientCertificatesOptions,
 } from './options/certificates/certificates.ts';
+export type { ClientCertificatesPart } from './gate/options.ts';

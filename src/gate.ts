@@ -11,7 +11,9 @@ export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } f
 export type { AnyGuard } from './gate/rules/further.ts';
 export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export type { Field } from './gate/replies/reply.ts';
+export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';
+export type { DpopMode } from './verify/credentials.ts';
 export type {
   Admission,
   Authorization,
@@ -20,7 +22,7 @@ export type {
   RefusalReply,
   Verdict,
 } from './gate/foreign/verdict.ts';
-export type { VerdictEvent } from './gate/events.ts';
+export type { OnError, OnVerdict, VerdictEvent } from './gate/events.ts';
 export type { GateOptions } from './gate/options.ts';
-export type { IssuerOptions } from './verify/options.ts';
+export type { FetchKeys, IntrospectToken, IssuerOptions } from './verify/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';

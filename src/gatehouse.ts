@@ -34,10 +34,13 @@ export { json, query, type BodyInput, type BodyOptions, type QueryInput } from '
 export { bytes } from './service/fetch/bytes.ts';
 export { mount, type FetchHandler, type MountContext } from './service/fetch/mount.ts';
 export { reply, created, noContent, fail, type Headers } from './service/routes/handler-reply.ts';
+export type { Authorize } from './service/fetch/authorize.ts';
 export type { HandlerReply } from './service/routes/handler-result.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
+export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';
+export type { DpopMode } from './verify/credentials.ts';
 export type {
   Admission,
   Authorization,
@@ -46,11 +49,11 @@ export type {
   RefusalReply,
   Verdict,
 } from './gate/foreign/verdict.ts';
-export type { ResponseEvent, VerdictEvent } from './gate/events.ts';
+export type { OnError, OnResponse, OnVerdict, ResponseEvent, VerdictEvent } from './gate/events.ts';
 export type { GateOptions } from './gate/options.ts';
-export type { IssuerOptions } from './verify/options.ts';
+export type { FetchKeys, IntrospectToken, IssuerOptions } from './verify/options.ts';
 export type { ServiceOptions } from './service/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';
 export { createService, type Service } from './service/create-service.ts';
-export type { Hooks } from './process/hooks.ts';
+export type { Hooks, OnStart, OnStop } from './process/hooks.ts';
 export { runForwardAuth, runService } from './process/run.ts';

@@ -36,10 +36,10 @@ const TESTING = [
   isType: ['interface', 'type'].includes(kind),
 }));
 
-test('at most 31 functions and 40 types are public', () => {
+test('at most 31 functions and 50 types are public', () => {
   const types = NAMES.filter(({ isType }) => isType);
   const values = NAMES.length - types.length;
-  assert.ok(values > 20 && values <= 31 && types.length <= 40, `${values} names, ${types.length} types`);
+  assert.ok(values > 20 && values <= 31 && types.length <= 50, `${values} names, ${types.length} types`);
 });
 
 for (const { file, name, isType } of [...NAMES, ...TESTING]) {

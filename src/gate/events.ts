@@ -36,8 +36,10 @@ export interface ResponseEvent extends RequestEvent {
   readonly durationMillis: number;
 }
 
+/** Called soon after each verdict. */
 export type OnVerdict = (event: VerdictEvent) => unknown;
 
+/** Called soon after each response. */
 export type OnResponse = (event: ResponseEvent) => unknown;
 
 /** Of the request, what is known. */

@@ -41,7 +41,7 @@ interface LogSink {
 }
 
 /** Made by `jsonLog`. */
-export type LogPart = Part<LogSink>;
+export interface LogPart extends Part<'log', LogSink> {}
 
 /** A logger of the user's own. */
 type LogFunction = (level: LogLevel, message: string, fields: Readonly<object>) => unknown;
@@ -59,7 +59,7 @@ interface ClientCertificates {
 }
 
 /** Made by `clientCertificates`. */
-export type ClientCertificatesPart = Part<ClientCertificates>;
+export interface ClientCertificatesPart extends Part<'clientCertificates', ClientCertificates> {}
 
 /** What resource metadata say (RFC 9728 §2). */
 export interface Resource {
@@ -82,7 +82,7 @@ interface Metadata {
 }
 
 /** Made by `resourceMetadata`. */
-export type MetadataPart = Part<Metadata>;
+export interface MetadataPart extends Part<'metadata', Metadata> {}
 
 export interface CorsContext {
   readonly dpopMode: DpopMode;
@@ -95,7 +95,7 @@ export interface Cors extends CrossOrigin {
 }
 
 /** Made by `cors`. */
-export type CorsPart = Part<(context: CorsContext) => Cors>;
+export interface CorsPart extends Part<'cors', (context: CorsContext) => Cors> {}
 
 /** What asks whether tokens were revoked. */
 export interface Revocations {
@@ -117,7 +117,7 @@ export interface Joined {
 }
 
 /** Made by `createRevocations`. */
-export type RevocationsPart = Part<Revocations>;
+export interface RevocationsPart extends Part<'revocations', Revocations> {}
 
 /** What metrics read when they are asked for. */
 export interface Watched {
@@ -146,7 +146,7 @@ export interface Endpoint {
 }
 
 /** Made by `createMetrics`. */
-export type MetricsPart = Part<Metrics>;
+export interface MetricsPart extends Part<'metrics', Metrics> {}
 
 /** Beside those of the checks. */
 interface AnswerValues {

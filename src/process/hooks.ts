@@ -7,8 +7,10 @@ import { NO_PROOFS } from '../gate/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
 import type { Settings } from '../settings/load-settings.ts';
 
+/** Called before the server listens; the start waits for it. */
 export type OnStart = (options: ServiceOptions) => unknown;
 
+/** Called at the end of the drain, which waits for it. */
 export type OnStop = () => unknown;
 
 /** The second argument of `runService` and `runForwardAuth`. */

@@ -73,7 +73,7 @@ export interface Tenants {
 }
 
 /** Made by `tenants`. */
-export type TenantsPart = Part<Tenants>;
+export interface TenantsPart extends Part<'tenants', Tenants> {}
 
 /** Options of each issuer. */
 export interface IssuerOptions extends Given<Omit<IssuerValues, 'audience'>> {
@@ -105,13 +105,13 @@ export interface Introspection {
 }
 
 /** Made by `introspection`. */
-export type IntrospectionPart = Part<Introspection>;
+export interface IntrospectionPart extends Part<'introspection', Introspection> {}
 
 /** Made by `redisReplayStore`. */
-export type ReplayStorePart = Part<CreateReplayStore>;
+export interface ReplayStorePart extends Part<'replayStore', CreateReplayStore> {}
 
 /** Made by `throughProxy`. */
-export type ConnectPart = Part<Connect>;
+export interface ConnectPart extends Part<'connect', Connect> {}
 
 /** Of the checks of tokens and proofs, with all defaults. */
 export interface CheckValues {

@@ -153,7 +153,15 @@ test('each path has its types in a project with @types/node that names no types,
     writeFileSync(join(directory, 'unnamed.ts'), `import * as all from '${name}';\nvoid all;\n`);
     compile(directory, compiler, ...flags, 'unnamed.ts');
   }
-  const wrong = `import { mount, open } from 'gatehouse-http';\n// @ts-expect-error\nmount('/a', open, () => 5);\n`;
+  const wrong = `import { createGate, mount, open } from 'gatehouse-http';
+import { cors } from 'gatehouse-http/cors';
+import { jsonLog } from 'gatehouse-http/log';
+// @ts-expect-error
+mount('/a', open, () => 5);
+// @ts-expect-error: a part of another option
+createGate({ domain: 'a', audience: 'b', cors: jsonLog() });
+createGate({ domain: 'a', audience: 'b', cors: cors({ origins: ['https://a'] }), log: jsonLog() });
+`;
   writeFileSync(join(directory, 'unnamed.ts'), wrong);
   compile(directory, compiler, ...flags, '--skipLibCheck', 'unnamed.ts');
 });

@@ -61,9 +61,22 @@ export function addExample(directory: string): void {
 
 /** What a project with declarations can export without annotations. */
 export const EXPORTED = `
-import { bytes, createGate, createService, created, get, json, mount, needs, open, optional, post, query, reply, scope, under,
-  type Caller, type GateRequest, type GateOptions, type PathParameters, type RequestOf, type RouteRequest, type Schema } from 'gatehouse-http';
+import { bytes, createGate, createService, created, get, json, loadSettings, mount, needs, open, optional, post, query, reply, scope, under,
+  type Caller, type GateRequest, type GateOptions, type Hooks, type IssuerOptions, type MountContext, type PathParameters, type RequestOf, type ResponseEvent,
+  type RouteRequest, type Schema, type ServiceOptions, type VerdictEvent } from 'gatehouse-http';
 import { actor, claims, decision } from 'gatehouse-http/decisions';
+import { clientCertificates } from 'gatehouse-http/certificates';
+import { cors } from 'gatehouse-http/cors';
+import { introspection } from 'gatehouse-http/introspection';
+import { keyAccess } from 'gatehouse-http/key-access';
+import { jsonLog } from 'gatehouse-http/log';
+import { createMetrics } from 'gatehouse-http/metrics';
+import { openApi } from 'gatehouse-http/openapi';
+import { throughProxy } from 'gatehouse-http/proxy';
+import { redisReplayStore } from 'gatehouse-http/redis';
+import { resourceMetadata } from 'gatehouse-http/resource-metadata';
+import { createRevocations } from 'gatehouse-http/revocations';
+import { tenants } from 'gatehouse-http/tenants';
 import { createProofKey, createTestIssuer } from 'gatehouse-http/testing';
 
 declare const order: Schema<{ readonly item: string }>;
@@ -93,6 +106,7 @@ export const more = [get('/c/{id}', mayRead, page, list), post('/c/{id}', mayRea
 export const makers = { get, post, json, query, reply };
 export const files = mount('/files', mayRead, (request) => new Response(request.body));
 export const upload = post('/upload', mayRead, bytes(), ({ body }) => ({ length: body.length }));
+export const form = post('/form', mayRead, bytes(), async ({ body }) => ({ size: (await new Response(body).blob()).size }));
 export const mayDecide = needs(decision('owner', async () => true), claims(order));
 export const decided = get('/d', mayDecide, ({ caller }) => ({ item: caller.claims.item }));
 export default one;
@@ -109,6 +123,31 @@ export class Server {
   service = createService(served, settings);
   own = get('/b', open, () => []);
 }
+export const parts = {
+  clientCertificates: clientCertificates({ source: 'tls' }),
+  connect: throughProxy('http://localhost:3128'),
+  cors: cors({ origins: ['https://app.example'] }),
+  log: jsonLog(),
+  metadata: resourceMetadata({ url: 'https://api.example' }),
+  metrics: createMetrics(),
+  replayStore: redisReplayStore('rediss://localhost'),
+  revocations: createRevocations({ store: 'rediss://localhost' }),
+};
+export const ofIssuer = {
+  introspection: introspection({ tokens: ['opaque'], clientId: 'api', clientSecret: 'secret' }),
+  keyAccess: keyAccess({ caFile: '/ca.pem' }),
+  tenants: tenants({ issuer: 'https://login.example/{tenant}', list: ['acme'] }),
+};
+export const whole = { ...settings, ...parts, ...ofIssuer };
+export const fromParts = createGate(whole);
+export const contextOf = ({ caller, authorize }: MountContext<Caller>) => ({ caller, authorize });
+export const rowOf = ({ reason, status }: ResponseEvent) => ({ reason, status });
+export const reasonOf = ({ reason }: VerdictEvent) => reason;
+export const described = openApi(served, { title: 'Orders', version: '1' });
+export const loaded = (environment: NodeJS.ProcessEnv) => loadSettings(environment, '.');
+export const ofService = (options: ServiceOptions) => ({ ...options, ...parts, port: 0 });
+export const ofIssuers = (options: IssuerOptions) => ({ ...options, ...ofIssuer });
+export const ownHooks = (hooks: Hooks) => ({ ...hooks });
 export const issuer = createTestIssuer();
 export const key = createProofKey();
 `;

@@ -3,6 +3,9 @@
 import { readBody } from '../routes/body.ts';
 import { readBodyOptions, type BodyInput, type BodyOptions } from '../routes/inputs.ts';
 
+/** That their memory is no `SharedArrayBuffer` is what Fetch and Web Crypto demand in newer types. */
+type Bytes = Uint8Array & { readonly buffer: ArrayBuffer };
+
 /**
  * Accepts a body as bytes, read once access is granted; the handler's `body` is a `Uint8Array`. Without
  * `types`, any media type is accepted, or none. Throws a `TypeError` for an invalid limit or media type.
@@ -10,7 +13,7 @@ import { readBodyOptions, type BodyInput, type BodyOptions } from '../routes/inp
  * @example
  * post('/hooks/payments', open, bytes({ limitBytes: 65_536 }), ({ body }) => verifyHook(body))
  */
-export function bytes(options: BodyOptions = {}): BodyInput<Uint8Array> {
+export function bytes(options: BodyOptions = {}): BodyInput<Bytes> {
   const { limitBytes, types = [] } = readBodyOptions('bytes', options);
   return { input: 'body', limitBytes, types, read: readBody, check: copy };
 }

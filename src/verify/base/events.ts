@@ -85,6 +85,7 @@ export type KeyReason =
   | 'exponent'
   | 'not-importable';
 
+/** Why a request was refused, or failed (docs/refusals.md). */
 export type RequestReason = RefusalReason | 'bug' | 'handler';
 
 type Reason =

@@ -7,28 +7,32 @@ import { hideConstructor } from './sealed.ts';
 export const TAKEN = 'serves another already; make one more';
 
 /** Made by one of the functions that the options name. */
-export class Part<Content> {
-  /** That it is for. */
-  readonly #option: string;
+export class Part<Option extends string, Content> {
+  readonly #option: Option;
   readonly #content: Content;
   readonly #isShared: boolean;
   #isUsed = false;
 
-  private constructor(option: string, content: Content, isShared: boolean) {
+  private constructor(option: Option, content: Content, isShared: boolean) {
     this.#option = option;
     this.#content = content;
     this.#isShared = isShared;
   }
 
-  static make<Content>(option: string, content: Content, isShared = false) {
+  static make<Option extends string, Content>(option: Option, content: Content, isShared = false) {
     return new Part(option, content, isShared);
   }
 
-  static is(value: unknown): value is Part<unknown> {
+  /** That it is for. In declarations, private members have no type: this tells parts apart. */
+  get option() {
+    return this.#option;
+  }
+
+  static is(value: unknown): value is Part<string, unknown> {
     return #content in Object(value);
   }
 
-  static contentOf<Content, Absent extends undefined = never>(part: Part<Content> | Absent) {
+  static contentOf<Content, Absent extends undefined = never>(part: Part<string, Content> | Absent) {
     return part && part.#content;
   }
 

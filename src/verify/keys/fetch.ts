@@ -43,7 +43,7 @@ export interface KeyAccess {
 }
 
 /** Made by `keyAccess`. */
-export type KeyAccessPart = Part<KeyAccess>;
+export interface KeyAccessPart extends Part<'keyAccess', KeyAccess> {}
 
 export type Limits = Access & Readonly<{ signal: AbortSignal; bytes: ByteLimit }>;
 

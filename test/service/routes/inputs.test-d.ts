@@ -33,8 +33,10 @@ export const inferred = [
   post('/i', write, json(order), ({ body }) => is<Order>()(body)),
   post('/j', write, json(), ({ body }) => is<unknown>()(body)),
   post('/k', write, json(undefined, { limitBytes: 10 }), ({ body }) => is<unknown>()(body)),
-  post('/o', write, bytes(), ({ body }) => is<Uint8Array>()(body)),
-  post('/p', write, query(page), bytes({ limitBytes: 10 }), ({ body }) => is<Uint8Array>()(body)),
+  post('/o', write, bytes(), ({ body }) => is<Uint8Array & { readonly buffer: ArrayBuffer }>()(body)),
+  post('/p', write, query(page), bytes({ limitBytes: 10 }), ({ body }) =>
+    is<Uint8Array & { readonly buffer: ArrayBuffer }>()(body),
+  ),
   put('/l', write, query(page), json(order), ({ query, body }) =>
     is<{ query: Page; body: Order }>()({ query, body }),
   ),
