@@ -140,7 +140,7 @@ test('routes, services, gates, json() and query() can be exported without annota
   }
   const made = readFileSync(join(directory, 'types/exported.d.ts'), 'utf8');
   assert.match(made, /^export declare const routes: (?:import\("gatehouse-http"\)\.)?Route\[\];$/m);
-  assert.doesNotMatch(made, /dist\/|\bany\b/);
+  assert.doesNotMatch(made, /dist\/|(?<!")\bany\b/);
 });
 
 test('each path has its types in a project with @types/node that names no types, as TypeScript 6 and newer expect', () => {

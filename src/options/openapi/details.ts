@@ -2,7 +2,8 @@
 // of no route throws.
 import type { Route } from '../../service/routes/route.ts';
 import { requireSchema, type Schema } from '../../service/routes/schema.ts';
-import { requireKnown } from './info.ts';
+import { boolean, listOf, text } from '../../verify/base/option.ts';
+import { requireMembers } from './info.ts';
 
 /** What a route does not say. */
 export interface OperationDetails {
@@ -18,7 +19,15 @@ export interface OperationDetails {
 /** By method and pattern, such as `GET /api/orders/{id}`. */
 export type OpenApiDetails = Readonly<Record<string, OperationDetails>>;
 
-const DETAILS = ['summary', 'description', 'tags', 'operationId', 'deprecated', 'response'];
+const RULES = {
+  summary: text,
+  description: text,
+  tags: listOf(text, 0),
+  operationId: text,
+  deprecated: boolean,
+  /** `requireSchema` checks it. */
+  response: () => undefined,
+};
 
 export const keyOf = ({ method, pattern }: Route) => `${method} ${pattern}`;
 
@@ -29,7 +38,7 @@ export function requireDetails(routes: readonly Route[], details: OpenApiDetails
       throw new TypeError(`details: ${key} is no route; write one of ${keys.join(', ')}`);
     }
 
-    requireKnown(key, given, DETAILS);
+    requireMembers(key, given, RULES);
     if (given.response !== undefined) requireSchema(given.response);
   }
 }

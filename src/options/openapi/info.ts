@@ -1,5 +1,6 @@
 // What a document says of the API as a whole. Promises: an unknown member throws.
-import type { JsonObject } from '../../verify/base/encoding.ts';
+import { isJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
+import { requireGood, text, throwProblem, type Rule } from '../../verify/base/option.ts';
 
 /** The `info` of OpenAPI 3.1 (§4.8.2), and two members beside it. */
 export interface OpenApiInfo {
@@ -16,14 +17,25 @@ export interface OpenApiInfo {
   readonly issuer?: string | undefined;
 }
 
-const INFO = ['title', 'version', 'summary', 'description', 'termsOfService', 'contact', 'license'];
+const object: Rule = (value) => (isJsonObject(value) ? undefined : 'must be an object');
+
+const RULES = {
+  title: text,
+  version: text,
+  summary: text,
+  description: text,
+  termsOfService: text,
+  contact: object,
+  license: object,
+};
+
 const NO_INFO = 'openApi needs an info with a title and a version';
 
 export function requireInfo(info: OpenApiInfo) {
   const { title, version, servers, issuer, ...others }: OpenApiInfo = Object(info);
   if (typeof title !== 'string' || typeof version !== 'string') throw new TypeError(NO_INFO);
 
-  requireKnown('info', others, INFO);
+  requireMembers('info', others, RULES);
   // OpenAPI 3.1 §4.8.1
   if (servers !== undefined && (!Array.isArray(servers) || servers.length === 0)) {
     throw new TypeError('info: servers must be a list of one or more objects with a url');
@@ -32,12 +44,14 @@ export function requireInfo(info: OpenApiInfo) {
 }
 
 /** An extension may have any name (OpenAPI 3.1 §4.9). */
-export function requireKnown(owner: string, members: object, known: readonly string[]) {
-  const isStrange = (name: string) => !known.includes(name) && !name.startsWith('x-');
-  const strange = Object.keys(members).find(isStrange);
-  if (strange === undefined) return;
+export function requireMembers(owner: string, members: object, rules: Readonly<Record<string, Rule>>) {
+  for (const [name, value] of Object.entries(members)) {
+    if (value === undefined || name.startsWith('x-')) continue;
 
-  throw new TypeError(`${owner}: ${strange} is unknown; write ${known.join(', ')}`);
+    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+    if (rule === undefined) throwProblem(owner, `${name} is unknown; write ${Object.keys(rules).join(', ')}`);
+    requireGood(`${owner}: ${name}`, rule, value);
+  }
 }
 
 /** Without members that are `undefined`, which JSON does not have. */

@@ -32,20 +32,26 @@ function withoutDialect(written: JsonObject): JsonObject {
 /** These hold values, in which `$ref` is data. */
 const VALUES = ['const', 'enum', 'default', 'examples', 'example'];
 
+/** Names below these are no keywords (JSON Schema 2020-12, Core §8.2.4, §10.2.2.4, §10.3.2). */
+const NAMED = ['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'];
+
+/** To the schema or a part of it by a JSON Pointer; a name (`$anchor`) is found from anywhere. */
+const POINTER = /^#(?=\/|$)/;
+
 /** Whether it refers to itself or a part of itself. */
 export const hasReferences = (schema: unknown): boolean =>
   JSON.stringify(moved(schema, '')) !== JSON.stringify(schema);
 
 /** The same at another place of the document: references begin with the address of the place. */
-export function moved(schema: unknown, address: string): unknown {
+export function moved(schema: unknown, address: string, areNames = false): unknown {
   if (Array.isArray(schema)) return schema.map((each) => moved(each, address));
   if (!isJsonObject(schema)) return schema;
 
   const members = Object.entries(schema).map(([name, value]) => {
+    if (areNames) return [name, moved(value, address)];
     if (VALUES.includes(name)) return [name, value];
-
-    const isReference = name === '$ref' && typeof value === 'string' && value.startsWith('#');
-    return [name, isReference ? address + value.slice(1) : moved(value, address)];
+    if (name === '$ref' && typeof value === 'string') return [name, value.replace(POINTER, address)];
+    return [name, moved(value, address, NAMED.includes(name))];
   });
   return Object.fromEntries(members);
 }

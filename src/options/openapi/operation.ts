@@ -86,8 +86,11 @@ function requestBodyOf({ body }: Route, operationId: string, schemas: Schemas): 
 function placed(schema: JsonObject, name: string, schemas: Schemas): JsonObject {
   if (!hasReferences(schema)) return schema;
 
-  const address = `#/components/schemas/${name}`;
-  schemas[name] = Object(moved(schema, address));
+  // OpenAPI 3.1 §4.8.7: names are of letters, digits, `.`, `-` and `_`; an operationId may be any text.
+  let key = name.replace(/[^\w.-]/g, '_');
+  while (key in schemas) key += '_';
+  const address = `#/components/schemas/${key}`;
+  schemas[key] = Object(moved(schema, address));
   return { $ref: address };
 }
 

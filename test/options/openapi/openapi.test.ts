@@ -54,6 +54,9 @@ const THROWS = {
 
 const ORDER = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] };
 
+/** Keywords whose values are data; as names of properties they are not. */
+const VALUE_NAMES = ['const', 'default', 'enum', 'example', 'examples'];
+
 const documentOf = (routes: readonly Route[], details?: OpenApiDetails, others: Partial<Routes> = {}): any =>
   openApi({ routes, ...others }, INFO, details);
 
@@ -229,8 +232,16 @@ describe('inputs', () => {
         other: { $ref: 'https://schemas.example/other' },
         $ref: { type: 'string', default: '#/kept' },
         value: { default: { $ref: '#/kept' }, enum: [{ $ref: '#/kept' }] },
+        named: { $ref: '#kind' },
+        ...Object.fromEntries(VALUE_NAMES.map((name) => [name, { $ref: '#/$defs/Kind' }])),
       },
-      $defs: { Kind: { type: 'string' } },
+      $defs: { Kind: { $anchor: 'kind', type: 'string' }, default: { items: { $ref: '#' } } },
+      ...Object.fromEntries(
+        ['definitions', 'dependentSchemas', 'patternProperties'].map((name) => [
+          name,
+          { enum: { $ref: '#' } },
+        ]),
+      ),
     };
     const document = documentOf([post('/a', open, json(described(node).schema), handler)], {
       'POST /a': { operationId: 'add' },
@@ -242,8 +253,31 @@ describe('inputs', () => {
       ...node.properties,
       children: { type: 'array', items: { $ref: at } },
       kind: { $ref: `${at}/$defs/Kind` },
+      ...Object.fromEntries(VALUE_NAMES.map((name) => [name, { $ref: `${at}/$defs/Kind` }])),
     });
-    assert.deepEqual(addBody.$defs, node.$defs);
+    assert.deepEqual(addBody.$defs, { ...node.$defs, default: { items: { $ref: at } } });
+    for (const name of ['definitions', 'dependentSchemas', 'patternProperties']) {
+      assert.deepEqual(addBody[name], { enum: { $ref: at } });
+    }
+  });
+
+  test('stand under a name that a reference may have, whatever the operationId is, each under its own', () => {
+    const schema = described({ type: 'object', properties: { a: { $ref: '#' } } }).schema;
+    const routes = [post('/a', open, json(schema), handler), post('/b', open, json(schema), handler)];
+    const { paths, components } = documentOf(routes, {
+      'POST /a': { operationId: 'trees/create it' },
+      'POST /b': { operationId: 'trees create/it' },
+    });
+    const names = ['trees_create_itBody', 'trees_create_itBody_'];
+    assert.deepEqual(Object.keys(components.schemas), names);
+    const refs = ['/a', '/b'].map(
+      (path) => paths[path].post.requestBody.content['application/json'].schema.$ref,
+    );
+    assert.deepEqual(
+      refs,
+      names.map((name) => `#/components/schemas/${name}`),
+    );
+    assert.deepEqual(components.schemas[names[1]!].properties, { a: { $ref: refs[1] } });
   });
 });
 
@@ -396,6 +430,29 @@ describe('throws a TypeError', () => {
       () => documentOf(routes, { 'GET /a': { sumary: 'x' } as never }),
       /sumary is unknown/,
     ],
+    ...[
+      { summary: 5 },
+      { description: '' },
+      { tags: 'orders' },
+      { tags: [5] },
+      { operationId: 5 },
+      { deprecated: 1 },
+    ].map(
+      (details) =>
+        [
+          `for ${JSON.stringify(details)}`,
+          () => documentOf(routes, { 'GET /a': details as never }),
+          new RegExp(`GET /a: ${Object.keys(details)[0]}: `),
+        ] as const,
+    ),
+    ...[{ contact: 'me' }, { license: [] }, { summary: 5 }, { description: 5 }, { termsOfService: 5 }].map(
+      (member) =>
+        [
+          `for ${JSON.stringify(member)} in info`,
+          () => openApi({ routes }, { ...INFO, ...member } as never),
+          new RegExp(`info: ${Object.keys(member)[0]}: `),
+        ] as const,
+    ),
     [
       'for a response that is no schema',
       () => documentOf(routes, { 'GET /a': { response: {} as never } }),
