@@ -49,7 +49,8 @@ export function requireMembers(owner: string, members: object, rules: Readonly<R
     if (value === undefined || name.startsWith('x-')) continue;
 
     const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
-    if (rule === undefined) throwProblem(owner, `${name} is unknown; write ${Object.keys(rules).join(', ')}`);
+    const known = Object.keys(rules).join(', ');
+    if (rule === undefined) throwProblem(owner, `${name} is unknown; write ${known}`);
     requireGood(`${owner}: ${name}`, rule, value);
   }
 }

@@ -97,13 +97,14 @@ class BodyWriter {
     const { isEventStream } = this.#reply;
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await this.#next();
-    const hasLength = await this.#isWhole(first);
+    const isWhole = !isEventStream && (await this.#isWhole(first));
     await this.#awaitTurn();
     if (this.#exchange.isGone) return undefined;
 
-    if (!isEventStream && first === undefined && this.#bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
+    if (isWhole && this.#bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
-    writeHead(hasLength ? ['content-length', String(first?.length ?? 0)] : []);
+    const length = ['content-length', String(first?.length ?? 0)];
+    writeHead(isWhole && isNaN(this.#bytesLeft) ? length : []);
     if (!isEventStream) return first;
 
     this.#exchange.response.flushHeaders();
@@ -121,9 +122,8 @@ class BodyWriter {
     await this.#woken();
   }
 
-  /** Whether nothing follows a small chunk, as far as the body says so within a turn. */
+  /** Whether nothing follows a small chunk, as far as the body says so within a turn. May reject. */
   async #isWhole(chunk: Uint8Array | undefined) {
-    if (this.#reply.isEventStream || !isNaN(this.#bytesLeft)) return false;
     if (chunk === undefined) return true;
     if (chunk.length > PIECE_BYTES) return false;
 

@@ -3,7 +3,8 @@
 // connection; a bug is a 500 that reveals nothing; no error escapes.
 import type { ServerResponse } from 'node:http';
 import { andThen, attempt, type Clock } from '../../verify/base/clock.ts';
-import type { Refused } from '../../verify/base/refusal.ts';
+import { UsageError } from '../../verify/base/events.ts';
+import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { extendRecord, turnAway, type RequestRecord } from '../../gate/record.ts';
@@ -11,8 +12,11 @@ import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
 import { sendResponse } from '../fetch/stream.ts';
+import { HandlerReply } from '../routes/handler-result.ts';
 import { bind, type AfterLast, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
+
+const CUT = 'the body of a Response failed with a refusal, after its head was sent';
 
 export class Responder {
   readonly #pipeline;
@@ -129,9 +133,9 @@ export class Responder {
       const expiresAtMillis = record.caller?.expiresAtMillis;
       await sendResponse(exchange, reply, { clock: this.#clock, expiresAtMillis, writeHead });
     } catch (error) {
-      const failed = recordThrown(exchange, record, error);
-      if (!response.headersSent) return this.#write(exchange, failed);
+      if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
 
+      const failed = recordThrown(exchange, record, failureOf(error));
       cutOff(exchange);
       if (failed.reason !== undefined) sent = this.#replies.complete(failed, request);
     }
@@ -145,6 +149,12 @@ export class Responder {
 }
 
 const bug = (error: unknown) => turnAway({}, error);
+
+/** After the head, neither a refusal nor `fail()` can be sent. */
+function failureOf(error: unknown) {
+  if (Refused.is(error)) return new UsageError(`${CUT}: ${error.refusal.reason}`);
+  return HandlerReply.isGenuine(error) ? new UsageError(CUT) : error;
+}
 
 /** RFC 9112 §9.6 */
 export const CLOSE = ['Connection', 'close'];

@@ -177,6 +177,11 @@ before(async () => {
         open,
         () => new OwnResponse(null, 200, entriesOf(['Content-Length', '0'], ['content-length', '1'])),
       ),
+      get('/short', open, () => new Response('abc', { headers: { 'Content-Length': '5' } })),
+      get('/fails-short', open, () => {
+        const headers = { 'Content-Length': '99' };
+        return new Response(failingAfter(Buffer.from(SECRET)), { headers });
+      }),
       get('/fails-soon', open, () => new Response(failingAfter(Buffer.from(SECRET)))),
       get('/texts-later', open, () => new Response(streamOf(Buffer.from('a'), SECRET))),
       get('/two-lengths', open, () => new OwnResponse(null, 200, entriesOf(['Content-Length', '1, 1']))),
@@ -372,6 +377,8 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/real-in-reply':
       'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     '/fails': undefined,
+    '/short': 'the body of a Response is shorter or longer than its Content-Length',
+    '/fails-short': undefined,
     '/fails-soon': undefined,
     '/texts-later': 'a chunk of the body of a Response is not a Uint8Array',
     '/thrown': undefined,

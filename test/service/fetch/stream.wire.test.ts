@@ -6,7 +6,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
+import { fail } from '../../../src/service/routes/handler-reply.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
+import { refuse } from '../../../src/verify/base/refusal.ts';
 import { clock, tokenWith } from '../../support/caller.ts';
 import { openWire, type Wire } from '../../support/client.ts';
 import { untilClosing } from '../../support/listener.ts';
@@ -322,6 +324,18 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
       '/stream',
       ({ controller }: Source) => controller.enqueue('text'),
       'a chunk of the body of a Response is not a Uint8Array',
+    ],
+    [
+      'fails with fail()',
+      '/stream',
+      ({ controller }: Source) => controller.error(fail(404, 'gone', 'Gone')),
+      'the body of a Response failed with a refusal, after its head was sent',
+    ],
+    [
+      'fails with a refusal, as that of its own request does',
+      '/stream',
+      ({ controller }: Source) => controller.error(refuse('body-too-large')),
+      'the body of a Response failed with a refusal, after its head was sent: body-too-large',
     ],
     ['is shorter than its Content-Length', '/four', (source: Source) => source.end(), OTHER_LENGTH],
     ['is longer than its Content-Length', '/four', (source: Source) => source.send('more'), OTHER_LENGTH],
