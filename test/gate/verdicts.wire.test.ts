@@ -78,13 +78,20 @@ test('onVerdict is told of anonymous requests, without a caller', async (t) => {
 
 test('onVerdict is told of a request whose URL or form cannot be one', async (t) => {
   const { gate, events } = openGate(t);
-  await gate.check({ method: 'GET', url: 'https://a b/x', headers: [] }, mayRead);
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  await gate.check({ method: 'GET', url: 'https://a b/x', headers: [['traceparent', traceparent]] }, mayRead);
   await gate.check(requestWith('/x/../admin'), mayRead);
   assert.deepEqual(
-    events.map(({ method, path, reason, status }) => [method, path, reason, status]),
+    events.map(({ method, path, reason, status, traceparent: trace }) => [
+      method,
+      path,
+      reason,
+      status,
+      trace,
+    ]),
     [
-      ['GET', null, 'host-refused', 400],
-      ['GET', '/x/../admin', 'target-refused', 400],
+      ['GET', '/x', 'host-refused', 400, traceparent],
+      ['GET', '/x/../admin', 'target-refused', 400, null],
     ],
   );
 });

@@ -13,7 +13,7 @@ import { turnAway, type RequestRecord } from '../record.ts';
 import { nonceFields } from '../replies/refusal-replies.ts';
 import { pairsOf } from '../replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from '../rules/access.ts';
-import { refuseForm, requestOf } from './request.ts';
+import { refuseForm, requestOf, type ReadRequest } from './request.ts';
 import type {
   Authorization,
   FetchRequest,
@@ -51,7 +51,7 @@ interface GateParts extends Answers {
 
 export function createGateMethods({ early, decide, replies, observer, tell, clock }: GateParts): GateMethods {
   function checkRequest(
-    request: GateRequest,
+    request: ReadRequest,
     access: DecidedAccess<unknown>,
     given: GateRequest | FetchRequest,
   ): MaybePromise<RequestRecord> {
@@ -81,20 +81,20 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
   }
 
+  /** One verdict for a request, also if it comes after the beginning of its `response`. */
   async function check<Admitted>(
     given: GateRequest | FetchRequest,
     access: DecidedAccess<Admitted>,
+    response?: ServerResponse,
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
-    if (request instanceof Refused) {
-      return refuse(turnAway({}, request), { method: given.method, rawHeaders: [] });
-    }
-
-    const record = await attempt(
+    const judged = await attempt(
       () => checkRequest(request, access, given),
       (error) => turnAway({}, error),
     );
+    // The server timed out or did not await. A throw could end the process.
+    const record = response?.headersSent ? turnAway({}, new UsageError(TOO_LATE)) : judged;
     const isAdmitted = record.reason === undefined && record.reply === undefined;
     if (!isAdmitted) return refuse(record, request);
 
@@ -126,15 +126,9 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     response: ServerResponse,
     access: DecidedAccess<Admitted>,
   ) {
-    const verdict = await check(request, access);
-    if (response.headersSent) {
-      // The server timed out or did not await. A throw could end the process.
-      refuse(turnAway({}, new UsageError(TOO_LATE)), request);
-      return undefined;
-    }
-
+    const verdict = await check(request, access, response);
     if (verdict.refusal) {
-      send(response, verdict.refusal);
+      if (!response.headersSent) send(response, verdict.refusal);
       return undefined;
     }
 
@@ -142,5 +136,9 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     return verdict;
   }
 
-  return { check, authorize: authorize as GateMethods['authorize'], admit };
+  return {
+    check: (request, access) => check(request, access),
+    authorize: authorize as GateMethods['authorize'],
+    admit,
+  };
 }

@@ -9,11 +9,14 @@ const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs a method, 
 const NO_RAW_HEADERS =
   'the rawHeaders of the request are empty, although it has headers; pass the gate a Fetch Request instead';
 
-/**
- * Returns a `Refused` for a URL that cannot be one of a request. Throws a `TypeError` for what is no request,
- * never for what a client sent.
- */
-export function requestOf(request: GateRequest | FetchRequest): GateRequest | Refused {
+/** What a gate reads of a request. */
+export interface ReadRequest extends GateRequest {
+  /** Why its URL cannot be one of a request. */
+  readonly refused?: Refused | undefined;
+}
+
+/** Throws a `TypeError` for what is no request, never for what a client sent. */
+export function requestOf(request: GateRequest | FetchRequest): ReadRequest {
   if (!isOfNode(request)) return requestOfFetch(request);
 
   // Some serverless adapters leave `rawHeaders` empty: every field would be overlooked. Node makes `headers`
@@ -30,7 +33,7 @@ const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =
 const URL_AS_SENT = /^https?:\/\/([^/?]*)(.*)/i;
 
 /** Ignores the scheme. */
-function requestOfFetch(request: FetchRequest): GateRequest | Refused {
+function requestOfFetch(request: FetchRequest): ReadRequest {
   const { method, url, headers }: FetchRequest = Object(request);
   const isIterable = Object(headers)[Symbol.iterator] !== undefined;
   if (typeof method !== 'string' || typeof url !== 'string' || !isIterable) throw new TypeError(NO_REQUEST);
@@ -39,11 +42,9 @@ function requestOfFetch(request: FetchRequest): GateRequest | Refused {
   const [, authority = '', target = ''] = URL_AS_SENT.exec(url) ?? [];
   const fields = fieldsOf(headers);
   const refused = refuseUrl(url, authority, fields.get('host'));
-  if (refused !== undefined) return refused;
-
   fields.set('host', [authority]);
   // RFC 9110 §4.2.3
-  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields) };
+  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields), refused };
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {
@@ -89,8 +90,10 @@ function rawHeadersOf(fields: ReadonlyMap<string, readonly string[]>) {
 const NODE_MAX_FIELDS = 1_000;
 
 /** What this side and the server could read differently. */
-export function refuseForm(request: GateRequest) {
-  const { url = '', originalUrl = url, rawHeaders } = request;
+export function refuseForm(request: ReadRequest) {
+  const { url = '', originalUrl = url, rawHeaders, refused } = request;
+  if (refused !== undefined) return refused;
+
   // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');

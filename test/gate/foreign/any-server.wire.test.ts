@@ -531,6 +531,15 @@ test('the log names the method of a request that is refused before its target is
   );
 });
 
+test('a Request whose URL cannot be one is refused with what its fields ask for: scheme and origin [§6, §9]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED', cors: cors({ origins: ['https://app.example'] }) });
+  const headers = new Headers({ authorization: 'DPoP a', origin: 'https://app.example' });
+  const { refusal } = await gate.check({ method: 'GET', url: 'http://a b/', headers }, access);
+  const fields = new Headers(refusal?.headers as [string, string][]);
+  assert.match(fields.get('www-authenticate') ?? '', /DPoP [^,]*error="invalid_request"/);
+  assert.equal(fields.get('access-control-allow-origin'), 'https://app.example');
+});
+
 test('a gate logs no line for an admitted request, even with accessLog', async (t) => {
   const gate = await openGate(t, { log: jsonLog({ access: true, level: 'debug' }) });
   const request = requestWith('Authorization', issuer.bearer(READER).authorization);

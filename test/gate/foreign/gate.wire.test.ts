@@ -13,6 +13,7 @@ import {
   scope,
   type GateRequest,
 } from '../../../src/gatehouse.ts';
+import type { Judged, Tell } from '../../../src/gate/events.ts';
 import { createGateMethods } from '../../../src/gate/foreign/gate.ts';
 import { cors } from '../../../src/options/cors.ts';
 import { resourceMetadata } from '../../../src/options/resource-metadata.ts';
@@ -95,17 +96,24 @@ test('the gate neither throws nor admits if the host has responded before access
   assert.deepEqual(admissions, [undefined, undefined]);
 });
 
-test('the gate logs an error if the host has responded before access was checked', async () => {
+test('the gate logs an error, and tells one verdict, if the host has responded before access was checked [§28]', async () => {
   const { way, logs } = await createRoutes({ routes: [] });
-  const { admit } = createGateMethods({ ...way, clock });
-  const request = requestWith();
-  assert.equal(await admit(request, { headersSent: true } as ServerResponse, access), undefined);
+  const told: unknown[] = [];
+  const tell: Tell<Judged> = async (_request, _record, judged) => void told.push(judged);
+  const { admit } = createGateMethods({ ...way, clock, tell });
+  const response = { headersSent: true } as ServerResponse;
+  for (const judgedBy of [access, open]) {
+    assert.equal(await admit(requestWith(), response, judgedBy), undefined);
+  }
+  assert.deepEqual(told, Array(2).fill({ admitted: false, status: 500 }));
   assert.deepEqual(
     logs.map(({ level, message, reason, sentence }) => [level, message, reason, sentence]),
-    [
-      ['debug', 'request refused', 'no-credentials', undefined],
-      ['error', 'request failed', 'bug', 'the response began before admit was done; await admit'],
-    ],
+    Array(2).fill([
+      'error',
+      'request failed',
+      'bug',
+      'the response began before admit was done; await admit',
+    ]),
   );
 });
 
