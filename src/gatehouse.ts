@@ -1,6 +1,5 @@
 // The entry point `gatehouse-http`: services and gates.
 export { ConfigurationError } from './settings/configuration-error.ts';
-export { loadSettings } from './settings/load-settings.ts';
 export {
   open,
   optional,
@@ -56,4 +55,4 @@ export type { ServiceOptions } from './service/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';
 export { createService, type Service } from './service/create-service.ts';
 export type { Hooks, OnStart, OnStop } from './process/hooks.ts';
-export { runForwardAuth, runService } from './process/run.ts';
+export { loadSettings, runForwardAuth, runService } from './process/doors.ts';

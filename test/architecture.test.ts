@@ -17,10 +17,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OVER: Readonly<Record<string, number>> = {
   verify: 18_840,
   createGate: 30_050,
-  createService: 44_960,
+  createService: 45_200,
   runService: 58_320,
-  server: 59_240,
-  'all of src': 103_800,
+  server: 59_500,
+  'all of src': 104_600,
 };
 
 const GROWTH = 1.02;
@@ -83,6 +83,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 const MAY_IMPORT_LATER = [
+  'process/doors.ts',
   'process/run.ts',
   'settings/table.ts',
   'settings/parts.ts',

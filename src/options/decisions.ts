@@ -2,8 +2,8 @@
 // Does not cache decisions: each is asked each time it stands.
 import type { EventEmitter } from 'node:events';
 import { andThen, isPromise, type MaybePromise } from '../verify/base/clock.ts';
-import { isPlain } from '../verify/base/encoding.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
+import { readOptions, type RulesOf } from '../verify/base/option.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
 import { issuerOf, type Caller } from '../verify/caller.ts';
 import { checkTimes } from '../verify/token/claims.ts';
@@ -36,6 +36,18 @@ export type DecisionFunction = (request: DecisionRequest) => boolean | PromiseLi
 type Outcome = Readonly<{ value: unknown }> | Readonly<{ error: unknown }> | 'timeout' | 'gone';
 
 const MAX_SECONDS = 30;
+
+type Values = { readonly timeoutSeconds: number };
+
+const DEFAULTS: Values = { timeoutSeconds: 2 };
+
+const RULES: RulesOf<Values> = {
+  timeoutSeconds: (value) =>
+    typeof value === 'number' && value > 0 && value <= MAX_SECONDS
+      ? undefined
+      : `must be over 0 and up to ${MAX_SECONDS}`,
+};
+
 const MAX_WAITING = 1_000;
 
 const UNAVAILABLE = unavailable('decision-unavailable');
@@ -51,14 +63,10 @@ const GONE = UNAVAILABLE.with({ isGone: true });
  * @example needs(scope('pay'), decision('may pay from this account', askPolicy, { timeoutSeconds: 1 }))
  */
 export function decision(what: string, decide: DecisionFunction, options: DecisionOptions = {}): Decision {
-  const { timeoutSeconds = 2, ...others } = options;
   const name = `decision ${what}`;
   if (typeof decide !== 'function') throw new TypeError(`${name}: needs a function that decides`);
 
-  const isTime = typeof timeoutSeconds === 'number' && timeoutSeconds > 0 && timeoutSeconds <= MAX_SECONDS;
-  if (!isTime || Object.keys(others).length > 0 || !isPlain(Object(options))) {
-    throw new TypeError(`${name}: has one option, timeoutSeconds, which is over 0 and up to ${MAX_SECONDS}`);
-  }
+  const { timeoutSeconds } = readOptions<Values>(options, RULES, DEFAULTS, {}, name);
 
   requireShowable(name, what);
   const refused = refuse('decision-refused', { description: `the request is not allowed: ${what}` });

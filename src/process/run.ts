@@ -52,21 +52,9 @@ const TEXTS = new Map([
   ['--version', VERSION],
 ]);
 
-/**
- * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings, routes or hooks
- * have problems, writes them all to standard error and ends the process. Resolves when it listens.
- *
- * @example runService({ routes: [get('/api/orders', needs(scope('read:orders')), listOrders)] });
- */
 export const runService = (routes: Routes, hooks: Hooks = {}): Promise<void> =>
   runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => OWN_ROUTES, hooks });
 
-/**
- * Runs routes as a process that tells a proxy whether a request may pass to the server behind it. Its routes
- * have `upstream` in place of a handler. Only the proxy may reach the port.
- *
- * @example runForwardAuth({ routes: [get('/api/orders', needs(scope('read:orders')), upstream)] });
- */
 export async function runForwardAuth(routes: Routes, hooks: Hooks = {}): Promise<void> {
   const { createQuestionReaders: createReaders } = await import('../options/forward-auth.ts');
 

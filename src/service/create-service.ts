@@ -4,6 +4,7 @@ import { createChecks, type Checks } from '../gate/checks.ts';
 import type { Early } from '../gate/record.ts';
 import { open } from '../gate/rules/access.ts';
 import { systemClock, type Clock } from '../verify/base/clock.ts';
+import { isPlain } from '../verify/base/encoding.ts';
 import { Part } from '../verify/base/part.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
@@ -216,7 +217,8 @@ export function problemsOf(served: Routes, { isPolicy }: Kind, paths: readonly s
   const probes = isPolicy ? [] : [HEALTH_PATH, READINESS_PATH];
   const ownPaths = [...new Set([...probes, ...paths])];
   const { routes: all }: Routes = Object(served);
-  if (!Array.isArray(all)) return routesProblems(served, ownPaths, isPolicy);
+  const isTable = Array.isArray(all) && isPlain(served);
+  if (!isTable) return routesProblems(served, ownPaths, isPolicy);
 
   // Copied: `filter` would skip holes.
   const routes = [...all].filter((route) => !isMount(route));

@@ -35,12 +35,7 @@ export interface Loaded {
   readonly strays: readonly string[];
 }
 
-/**
- * Loads settings as `runService` does: the options for `createService`, with the part of each setting that is
- * set. Writes warnings to the log that it makes. Rejects with `ConfigurationError`, which has every problem.
- *
- * @example const service = createService({ routes }, await loadSettings(process.env, process.cwd()));
- */
+/** Rejects with `ConfigurationError`. */
 export async function loadSettings(environment: Environment, directory: string): Promise<ServiceOptions> {
   const loaded = await loadFrom(SERVICE_SETTINGS, environment, directory);
   if (loaded.problems.length > 0) throw new ConfigurationError(loaded.problems);

@@ -12,6 +12,7 @@ import {
 import type { LogPart } from '../gate/options.ts';
 import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
+import { oneOf, readOptions, text, type RulesOf } from '../verify/base/option.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -69,6 +70,19 @@ const ALGORITHMS = {
 /** The signature algorithms of a test issuer. */
 export type TestAlgorithm = keyof typeof ALGORITHMS;
 
+type Values = Required<TestIssuerOptions>;
+
+const RULES: RulesOf<Values> = {
+  domain: text,
+  audience: text,
+  algorithm: oneOf(...Object.keys(ALGORITHMS)),
+};
+
+const DEFAULTS: Values = { domain: 'issuer.test', audience: 'https://api.test', algorithm: 'RS256' };
+
+const readValues = (options: TestIssuerOptions) =>
+  readOptions<Values>(options, RULES, DEFAULTS, {}, 'createTestIssuer');
+
 /** Options that take the test issuer in place of a provider. */
 export interface TestOptions {
   readonly domain: string;
@@ -119,12 +133,8 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
  * const url = await service.listen();
  * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
  */
-export function createTestIssuer({
-  domain = 'issuer.test',
-  audience = 'https://api.test',
-  algorithm = 'RS256',
-}: TestIssuerOptions = {}): TestIssuer {
-  requireKnown(algorithm);
+export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
+  const { domain, audience, algorithm } = readValues(options);
   const { privateKey, header, fetchKeys } = createSigner(algorithm);
   const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user' };
   const { opaqueToken, introspect } = createOpaqueTokens(usual);
@@ -168,11 +178,6 @@ function createOpaqueTokens(usual: Members) {
   }
 
   return { opaqueToken, introspect };
-}
-
-function requireKnown(algorithm: string) {
-  const names = Object.keys(ALGORITHMS);
-  if (!names.includes(algorithm)) throw new TypeError(`algorithm must be one of ${names.join(', ')}`);
 }
 
 /**

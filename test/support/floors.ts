@@ -77,7 +77,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'load-settings',
     ],
   ],
-  ['process/', ['probe', 'summary', 'report', 'hooks', 'life', 'run']],
+  ['process/', ['probe', 'summary', 'report', 'hooks', 'life', 'run', 'doors']],
   ['profiles/', ['settings', 'routes']],
   ['testing/', ['test-issuer', 'route-matrix']],
   [

@@ -82,7 +82,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
   }
 
   /** One verdict for a request, also if it comes after the beginning of its `response`. */
-  async function check<Admitted>(
+  async function judge<Admitted>(
     given: GateRequest | FetchRequest,
     access: DecidedAccess<Admitted>,
     response?: ServerResponse,
@@ -126,7 +126,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     response: ServerResponse,
     access: DecidedAccess<Admitted>,
   ) {
-    const verdict = await check(request, access, response);
+    const verdict = await judge(request, access, response);
     if (verdict.refusal) {
       if (!response.headersSent) send(response, verdict.refusal);
       return undefined;
@@ -136,9 +136,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     return verdict;
   }
 
-  return {
-    check: (request, access) => check(request, access),
-    authorize: authorize as GateMethods['authorize'],
-    admit,
-  };
+  const check: GateMethods['check'] = (request, access) => judge(request, access);
+
+  return { check, authorize: authorize as GateMethods['authorize'], admit };
 }

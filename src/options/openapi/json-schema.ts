@@ -50,8 +50,11 @@ export function moved(schema: unknown, address: string, areNames = false): unkno
   const members = Object.entries(schema).map(([name, value]) => {
     if (areNames) return [name, moved(value, address)];
     if (VALUES.includes(name)) return [name, value];
-    if (name === '$ref' && typeof value === 'string') return [name, value.replace(POINTER, address)];
-    return [name, moved(value, address, NAMED.includes(name))];
+    const isReference = name === '$ref' && typeof value === 'string';
+    return [
+      name,
+      isReference ? value.replace(POINTER, address) : moved(value, address, NAMED.includes(name)),
+    ];
   });
   return Object.fromEntries(members);
 }

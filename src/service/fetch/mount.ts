@@ -3,9 +3,9 @@
 // makes of the path.
 import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
-import { isJsonObject, isPlain } from '../../verify/base/encoding.ts';
+import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { integer, requireGood } from '../../verify/base/option.ts';
+import { integer, readOptions, type RulesOf } from '../../verify/base/option.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { readHost } from '../../verify/request/facts.ts';
@@ -18,7 +18,9 @@ import { parsePrefix } from '../routes/pattern.ts';
 import { mountedRoute, requireAccess, type MountOptions, type Route } from '../routes/route.ts';
 import { isResponse } from './response.ts';
 
-const MAX_LIMIT_BYTES = 1024 ** 3;
+type MountLimits = { readonly limitBytes?: number };
+
+const RULES: RulesOf<MountLimits> = { limitBytes: integer(1, 1024 ** 3) };
 
 const NO_RESPONSE = 'the handler of a mount must return a Response';
 const TOO_LATE = 'the body of a Request must be read before its Response is sent';
@@ -45,12 +47,14 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   prefix: string,
   access: DecidedAccess<Admitted>,
   handler: FetchHandler<Admitted>,
-  options: { readonly limitBytes?: number } = {},
+  options: MountLimits = {},
 ): Route {
   const owner = `mount ${prefix}`;
-  const { limitBytes } = options;
   requireAccess(owner, access);
-  requireRest(owner, handler, options);
+  if (typeof handler !== 'function') {
+    throw new TypeError(`${owner}: needs a handler, such as (request) => app.fetch(request)`);
+  }
+  const { limitBytes } = readOptions<MountLimits>(options, RULES, {}, {}, owner);
   const segments = parsePrefix(owner, prefix);
 
   const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {
@@ -60,17 +64,6 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   };
 
   return mountedRoute(prefix, access, { segments, bind });
-}
-
-function requireRest(owner: string, handler: unknown, options: { readonly limitBytes?: number }) {
-  const { limitBytes = 1, ...others } = options;
-  if (typeof handler !== 'function') {
-    throw new TypeError(`${owner}: needs a handler, such as (request) => app.fetch(request)`);
-  }
-  if (!isPlain(Object(options)) || Object.keys(others).length > 0) {
-    throw new TypeError(`${owner}: has no other option than limitBytes`);
-  }
-  requireGood(`${owner}: limitBytes`, integer(1, MAX_LIMIT_BYTES), limitBytes);
 }
 
 function requireResponse(result: unknown) {

@@ -152,8 +152,11 @@ const bug = (error: unknown) => turnAway({}, error);
 
 /** After the head, neither a refusal nor `fail()` can be sent. */
 function failureOf(error: unknown) {
-  if (Refused.is(error)) return new UsageError(`${CUT}: ${error.refusal.reason}`);
-  return HandlerReply.isGenuine(error) ? new UsageError(CUT) : error;
+  if (HandlerReply.isGenuine(error)) return new UsageError(CUT);
+  if (!Refused.is(error)) return error;
+
+  const { reason } = error.refusal;
+  return new UsageError(`${CUT}: ${reason}`);
 }
 
 /** RFC 9112 §9.6 */

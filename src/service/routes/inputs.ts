@@ -1,7 +1,7 @@
 // A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
 // not choose the moment: the pipeline checks after access.
-import { isListOf, isPlain } from '../../verify/base/encoding.ts';
-import { integer, requireGood } from '../../verify/base/option.ts';
+import { isListOf } from '../../verify/base/encoding.ts';
+import { integer, readOptions, type RulesOf } from '../../verify/base/option.ts';
 import { readJson, type BodySource } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
@@ -36,6 +36,14 @@ const MAX_LIMIT_BYTES = 16_777_216;
 
 /** RFC 9110 §8.3.1. Stricter: no `*`, since `image/*` would accept no image. */
 const MEDIA_TYPE = /^[!#$%&'+.^_`|~0-9a-z-]+\/[!#$%&'+.^_`|~0-9a-z-]+$/;
+
+const RULES: RulesOf<BodyOptions> = {
+  limitBytes: integer(1, MAX_LIMIT_BYTES),
+  types: (value) =>
+    isListOf(MEDIA_TYPE, value)
+      ? undefined
+      : 'must be a list of media types in lower case, without parameters',
+};
 
 const ANYTHING: Schema = { '~standard': { version: 1, validate: (value) => ({ value }) } };
 
@@ -88,18 +96,9 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   };
 }
 
-/** Throws a `TypeError`, which names the `owner`. */
-export function readBodyOptions(owner: string, options: BodyOptions): BodyOptions {
-  const { limitBytes = 1, types, ...others } = options;
-  if (!isPlain(Object(options)) || Object.keys(others).length > 0) {
-    throw new TypeError(`${owner} has no other options than limitBytes and types`);
-  }
-  requireGood('limitBytes', integer(1, MAX_LIMIT_BYTES), limitBytes);
-  if (types !== undefined && !isListOf(MEDIA_TYPE, types)) {
-    throw new TypeError('types must be a list of media types in lower case, without parameters');
-  }
-  return options;
-}
+/** A copy. Throws a `TypeError`, which names the `owner`. */
+export const readBodyOptions = (owner: string, options: BodyOptions): BodyOptions =>
+  readOptions(options, RULES, {}, {}, owner);
 
 function valuesOf(query: URLSearchParams) {
   const values: Record<string, string | string[]> = Object.create(null);

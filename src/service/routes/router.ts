@@ -1,6 +1,7 @@
 // Path → routes and rules. Promises: the most specific route counts, in whatever order they are written; two
 // of which neither is more specific stop startup.
 import type { DecidedAccess } from '../../gate/rules/access.ts';
+import { isPlain } from '../../verify/base/encoding.ts';
 import { pathSegments } from '../../verify/request/facts.ts';
 import {
   covers,
@@ -112,6 +113,8 @@ function matchesOf(route: Route): CreateMatch {
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = [], isPolicy = false): string[] {
   const { routes, rules = [], ...others }: Routes = Object(served);
+  if (!isPlain(Object(served))) return [NO_TABLE];
+
   const strange = Object.keys(others).map((name) => `${name}: is unknown here; write routes and rules`);
   if (!Array.isArray(routes) || !Array.isArray(rules)) return [...strange, 'routes and rules: must be lists'];
 
@@ -122,6 +125,8 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
     ...[...rules].flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
   ];
 }
+
+const NO_TABLE = 'routes and rules: must be members of a plain object';
 
 const NO_RULE = 'rules: must be a list of rules that under() makes';
 

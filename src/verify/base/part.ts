@@ -6,6 +6,8 @@ import { hideConstructor } from './sealed.ts';
 /** The problem of a part that may serve no other. */
 export const TAKEN = 'serves another already; make one more';
 
+type AnyPart<Content> = Part<string, Content>;
+
 /** Made by one of the functions that the options name. */
 export class Part<Option extends string, Content> {
   readonly #option: Option;
@@ -28,11 +30,11 @@ export class Part<Option extends string, Content> {
     return this.#option;
   }
 
-  static is(value: unknown): value is Part<string, unknown> {
+  static is(value: unknown): value is AnyPart<unknown> {
     return #content in Object(value);
   }
 
-  static contentOf<Content, Absent extends undefined = never>(part: Part<string, Content> | Absent) {
+  static contentOf<Content, Absent extends undefined = never>(part: AnyPart<Content> | Absent) {
     return part && part.#content;
   }
 

@@ -474,7 +474,7 @@ test('a test issuer signs only with the six supported algorithms', () => {
   for (const algorithm of ['HS256', 'none', 'rs256', 'Ed25519', 'constructor', '', ['RS256']]) {
     assert.throws(() => createTestIssuer({ algorithm: algorithm as never }), {
       name: 'TypeError',
-      message: 'algorithm must be one of RS256, PS256, ES256, ES384, ES512, EdDSA',
+      message: 'createTestIssuer: algorithm: must be one of RS256, PS256, ES256, ES384, ES512, EdDSA',
     });
   }
 });

@@ -78,8 +78,8 @@ test('json(undefined), such as from a misspelled name, does not accept every bod
 });
 
 test('json throws for unknown options, and for a number or a list in place of options [H2]', () => {
-  const wrong = new TypeError('json has no other options than limitBytes and types');
-  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }, 10 as never, [] as never]) {
+  const wrong = /^TypeError: json: (?:\w+: is no option; correct or remove it|must be an object)/;
+  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }, 10, null, []] as never[]) {
     assert.throws(() => json(AS_IT_IS, options), wrong);
   }
 });
@@ -100,13 +100,15 @@ test('a route that accepts a body has a limit of 1 to 16,777,216 bytes, or that 
     assert.equal(json(undefined, { limitBytes }).limitBytes, limitBytes);
   }
   assert.equal(json().limitBytes, undefined);
-  const wrong = new TypeError('limitBytes: must be a whole number from 1 to 16777216');
+  const wrong = new TypeError('json: limitBytes: must be a whole number from 1 to 16777216');
   for (const limitBytes of [0, -1, 1.5, NaN, Infinity, 16_777_217, '10']) {
     assert.throws(() => json(undefined, { limitBytes: limitBytes as never }), wrong);
   }
 });
 
-const WRONG_TYPES = new TypeError('types must be a list of media types in lower case, without parameters');
+const WRONG_TYPES = new TypeError(
+  'json: types: must be a list of media types in lower case, without parameters',
+);
 
 test('a route that accepts a body names media types in lower case, without parameters', () => {
   assert.deepEqual(json().types, ['application/json']);
@@ -133,4 +135,11 @@ test('json throws if the media types are an empty list, or not a list', () => {
   for (const types of [[], 'application/json', null, {}] as never[]) {
     assert.throws(() => json(undefined, { types }), WRONG_TYPES);
   }
+});
+
+test('a change of the media types after json changes nothing [§11]', () => {
+  const types: [string] = ['text/x'];
+  const body = json(undefined, { types });
+  types[0] = 'text/y';
+  assert.deepEqual(body.types, ['text/x']);
 });

@@ -195,7 +195,7 @@ test('get, post, put, patch and del make routes with their method and the given 
 test('no route or rule can be made with an invalid guard or input', () => {
   const schema =
     'a schema must have "~standard" of version 1 with a function "validate"; options come second';
-  const limit = 'limitBytes: must be a whole number from 1 to 16777216';
+  const limit = 'json: limitBytes: must be a whole number from 1 to 16777216';
   for (const [message, make] of [
     ['scope a b: not all are scopes; pass each separately', () => get('/x', needs(scope('a b')), never)],
     ['scope a b: not all are scopes; pass each separately', () => under('/x', needs(scope('a b')))],

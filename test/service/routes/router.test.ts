@@ -232,6 +232,8 @@ const strange = (method?: unknown, pattern?: unknown) => [
 
 const NO_LISTS = ['routes and rules: must be lists'];
 
+const NO_TABLE = ['routes and rules: must be members of a plain object'];
+
 const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 for (const [what, routes, problems] of [
@@ -247,10 +249,16 @@ for (const [what, routes, problems] of [
   ['null in place of a list', { routes: null }, NO_LISTS],
   ['a Set in place of a list', { routes: new Set([routeAt('/a')]) }, NO_LISTS],
   ['nothing in place of an object with routes', undefined, NO_LISTS],
+  ['a list of routes in place of an object with routes', [routeAt('/a')], NO_TABLE],
   [
-    'a list of routes in place of an object with routes',
-    [routeAt('/a')],
-    ['0: is unknown here; write routes and rules', ...NO_LISTS],
+    'an object of a class, whose rules would be inherited',
+    new (class {
+      routes = [routeAt('/a')];
+      get rules() {
+        return [under('/', authenticated)];
+      }
+    })(),
+    NO_TABLE,
   ],
   [
     'routes by another name',
