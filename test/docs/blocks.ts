@@ -151,12 +151,12 @@ const HTTP_REASONS = {
  */
 const PROGRAMS: readonly Readonly<{ when: string; entries: readonly string[]; beside: number }>[] = [
   { when: '`createGate`', entries: ['gate.ts'], beside: 0 },
+  { when: '`createService`', entries: ['gatehouse.ts'], beside: 1 },
   {
-    when: '`createService`',
-    entries: ['service/create-service.ts', 'service/routes/inputs.ts', 'service/routes/handler-reply.ts'],
-    beside: 1,
+    when: '`runService`',
+    entries: ['process/run.ts', 'settings/load-settings.ts', 'settings/dot-env.ts', 'settings/yaml.ts'],
+    beside: 2,
   },
-  { when: '`runService`', entries: ['gatehouse.ts', 'settings/dot-env.ts', 'settings/yaml.ts'], beside: 2 },
   { when: '`server.js`', entries: ['server.ts'], beside: 3 },
   { when: '`runForwardAuth`', entries: ['options/forward-auth.ts'], beside: 3 },
 ];

@@ -34,20 +34,27 @@ const loadedFrom = (...entries: readonly string[]) => [...closureOf({ entries },
 
 const PARSERS = ['settings/dot-env.ts', 'settings/yaml.ts'];
 
+/** What `runService` imports when it is called. */
+const PROCESS = ['process/run.ts', ...PARSERS];
+
 /** For each program, the entries, and the rows that it needs. */
 const PROGRAMS: Readonly<Record<string, readonly [needed: readonly number[], entries: readonly string[]]>> = {
   createGate: [[0], ['gate.ts']],
+  createService: [
+    [0, 1],
+    ['gate.ts', 'gatehouse.ts'],
+  ],
   runService: [
     [0, 1, 2],
-    ['gate.ts', 'gatehouse.ts', ...PARSERS],
+    ['gate.ts', 'gatehouse.ts', ...PROCESS],
   ],
   'server.js': [
     [0, 1, 2, 3],
-    ['gate.ts', 'gatehouse.ts', 'server.ts', ...PARSERS],
+    ['gate.ts', 'gatehouse.ts', 'server.ts', ...PROCESS],
   ],
   runForwardAuth: [
     [0, 1, 2, 4],
-    ['gate.ts', 'gatehouse.ts', 'options/forward-auth.ts', ...PARSERS],
+    ['gate.ts', 'gatehouse.ts', 'options/forward-auth.ts', ...PROCESS],
   ],
 };
 

@@ -117,6 +117,15 @@ test('the tarball holds what was built, and what a reader of a package looks for
   }
 });
 
+test('the package loads neither settings nor what runs a process until they are asked for', () => {
+  const script = `
+    const { createGate, createService } = require('gatehouse-http');
+    const loaded = Object.keys(require.cache).map((path) => path.replace(/.*\\/dist\\//, ''));
+    console.log(loaded.filter((path) => /^(?:settings|process|options)\\//.test(path)).join());`;
+  const loaded = execFileSync(process.execPath, ['-e', script], { cwd: directory, encoding: 'utf8' });
+  assert.equal(loaded, 'settings/configuration-error.js,process/doors.js\n');
+});
+
 test('the tarball is no larger than 384 kB', (t) => {
   t.diagnostic(`${packed.size / 1000} kB`);
   assert.ok(packed.size <= 384_000, `${packed.size} bytes`);

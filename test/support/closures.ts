@@ -72,12 +72,15 @@ function loadedLater(source: string): string[] {
   });
 }
 
+/** Loads the settings and the process only when one of its functions is called. */
+const LATER = 'process/doors.ts';
+
 /** The files that a file loads. */
 export function filesLoadedBy(file: string, source: string): string[] {
   const modules = importsOf(source)
     .filter(({ isType }) => !isType)
     .map(({ from }) => from);
-  return [...modules, ...loadedLater(source)]
+  return [...modules, ...(file === LATER ? [] : loadedLater(source))]
     .filter((from) => from.startsWith('.'))
     .map((from) => posix.join(posix.dirname(file), from));
 }
