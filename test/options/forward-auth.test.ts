@@ -83,8 +83,9 @@ test('a policy is checked for every other problem of routes and rules too, even 
   assert.match(ofPolicy(get(':a', open, upstream)).join(), /is not a path pattern/);
   const rules = [under('/admin', authenticated), get('/a', open, upstream) as never];
   assert.match(problemsOf({ routes: [], rules }, true).join(), /^rules: must be a list of rules/);
-  for (const strange of [undefined, 7, { routes: 7 }, {}]) {
+  for (const strange of [undefined, { routes: 7 }, {}]) {
     assert.deepEqual(problemsOf(strange as never, true), ['routes and rules: must be lists']);
   }
+  assert.deepEqual(problemsOf(7 as never, true), ['routes and rules: must be members of a plain object']);
   for (const strange of [undefined, {}, 'GET /']) assert.ok(ofPolicy(strange as never).length > 0);
 });
