@@ -347,7 +347,7 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
       assert.deepEqual([code, output], [1, '']);
       assert.deepEqual(errors.map((line) => line.replace(/\(environment\).*/, '')).sort(), [
         'configuration: PORT ',
-        'configuration: hooks: log: must be a part that jsonLog() makes, of the same copy of the package',
+        'configuration: hooks: log: must be a function, or a part that jsonLog() makes, of the same copy of the package',
         'configuration: hooks: onStop: must be a function',
         'configuration: hooks: onStrat: is no option; correct or remove it',
         'configuration: hooks: onVerdict: is an option of createGate alone; use onResponse',

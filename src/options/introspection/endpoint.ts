@@ -19,7 +19,7 @@ import {
   type Connect,
   type Limits,
 } from '../../verify/keys/fetch.ts';
-import { FetchError } from '../../verify/keys/jwks.ts';
+import { FetchError, otherIssuer } from '../../verify/keys/jwks.ts';
 import type { IssuerValues } from '../../verify/options.ts';
 import type { Authenticate } from './client.ts';
 
@@ -112,7 +112,7 @@ function createDiscovery({ domain, issuer, keyAccess }: IssuerValues, connect: C
   return async function discover() {
     const document = await fetchDocument().catch(rethrowOfDiscovery);
     // OpenID Connect Discovery §4.3
-    if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
+    if (document.issuer !== issuer) throw otherIssuer(document);
 
     const { introspection_endpoint: found } = document;
     if (!isFetchable(found)) throw new FetchError('address-refused');

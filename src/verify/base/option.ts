@@ -120,5 +120,7 @@ export const someFunction: Rule = (value) => (typeof value === 'function' ? unde
 
 export const functionOr = (rule: Rule): Rule =>
   function checkEither(value) {
-    return typeof value === 'function' ? undefined : rule(value);
+    if (typeof value === 'function') return undefined;
+
+    return rule(value)?.replace(/^must be /, 'must be a function, or ');
   };

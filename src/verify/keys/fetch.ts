@@ -10,7 +10,7 @@ import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Part } from '../base/part.ts';
 import { VERSION } from '../base/version.ts';
 import { ByteLimit } from './byte-limit.ts';
-import { FetchError } from './jwks.ts';
+import { FetchError, otherIssuer } from './jwks.ts';
 
 /** Stricter: Node needs seconds for a long host outside ASCII. */
 const MAX_ADDRESS_LENGTH = 2_000;
@@ -75,7 +75,7 @@ export function createKeyFetch(
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
     const document = await fetchJson(documentUrl, limits, defaultDocument);
     // OpenID Connect Discovery §4.3
-    if (document.issuer !== issuer) throw new FetchError('issuer-mismatch');
+    if (document.issuer !== issuer) throw otherIssuer(document);
 
     const address = document.jwks_uri;
     if (!isFetchable(address)) throw new FetchError('address-refused');

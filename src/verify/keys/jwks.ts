@@ -22,6 +22,10 @@ export class FetchError {
   }
 }
 
+/** Of a discovery document whose issuer is not the expected one (OpenID Connect Discovery §4.3). */
+export const otherIssuer = ({ issuer }: JsonObject) =>
+  new FetchError('issuer-mismatch', typeof issuer === 'string' ? issuer : '');
+
 type Skipped = Readonly<{ reason: KeyReason; kid: Printable }>;
 
 export interface ImportedKeys {

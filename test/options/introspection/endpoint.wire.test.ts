@@ -176,7 +176,11 @@ describe('the address', () => {
 
   for (const [what, change, failure] of [
     ['does not exist', () => undefined, ['status-refused', '404']],
-    ['names another issuer', (it) => ({ ...it, issuer: 'https://x.test/' }), ['issuer-mismatch', '']],
+    [
+      'names another issuer',
+      (it) => ({ ...it, issuer: 'https://x.test/' }),
+      ['issuer-mismatch', 'https://x.test/'],
+    ],
     ['has no endpoint', ({ issuer }) => ({ issuer }), ['address-refused', '']],
     [
       'has an endpoint that is no text',

@@ -109,7 +109,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
   replayStore: [
     [
       'redis://store.test',
-      'must be a part that redisReplayStore(url) makes, of the same copy of the package',
+      'must be a function, or a part that redisReplayStore(url) makes, of the same copy of the package',
     ],
   ],
   clientCertificates: [
@@ -147,7 +147,12 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     'https://a.test/b c',
     'https://a.test/é',
   ].map((url) => [url, 'must be a URL that begins with https://, without "?", "#", a quote or a backslash']),
-  log: [[{ level: 'info' }, 'must be a part that jsonLog() makes, of the same copy of the package']],
+  log: [
+    [
+      { level: 'info' },
+      'must be a function, or a part that jsonLog() makes, of the same copy of the package',
+    ],
+  ],
   revocations: [
     [
       'redis://store.test',

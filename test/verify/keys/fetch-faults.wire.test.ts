@@ -56,7 +56,7 @@ const FAULTS: Record<ListenerFault | NamedFault, { keySet: Outcome; discovery?: 
   'empty-keys': { keySet: 0, discovery: ['issuer-mismatch', ''] },
   'too-large': { keySet: ['too-large', ''] },
   'many-keys': { keySet: 100_000, discovery: ['issuer-mismatch', ''] },
-  'wrong-issuer': { keySet: 1, discovery: ['issuer-mismatch', ''] },
+  'wrong-issuer': { keySet: 1, discovery: ['issuer-mismatch', 'https://wrong.test/'] },
   gzip: { keySet: NOT_JSON },
   'not-modified': { keySet: ['status-refused', '304'] },
 };

@@ -121,9 +121,11 @@ const ISSUERS: [condition: string, change: (issuer: string) => Record<string, un
 ];
 
 for (const [condition, change] of ISSUERS) {
-  test(`refuses a discovery document that ${condition} [OpenID Connect Discovery §4.3]`, async () => {
+  test(`refuses a discovery document that ${condition}, and says which it names [OpenID Connect Discovery §4.3]`, async () => {
     provider.discoveryDocument(change(provider.issuer));
-    assert.deepEqual(await reasonOf(sourceOf(provider)), ['issuer-mismatch', '']);
+    const { issuer = '' } = change(provider.issuer);
+    const named = typeof issuer === 'string' ? issuer : '';
+    assert.deepEqual(await reasonOf(sourceOf(provider)), ['issuer-mismatch', named]);
     assert.equal(provider.counts.keySet, 0);
   });
 }
