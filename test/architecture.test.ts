@@ -19,7 +19,7 @@ const OVER: Readonly<Record<string, number>> = {
   createGate: 30_050,
   createService: 45_200,
   runService: 58_320,
-  server: 59_500,
+  server: 59_600,
   'all of src': 104_600,
 };
 

@@ -1,5 +1,6 @@
 // Turns values into settings, or lists every problem. Promises: guesses nothing. Knows only `issuer` by name;
 // the tables have the others.
+import { catching } from '../verify/base/encoding.ts';
 import type { Rule } from '../verify/base/option.ts';
 import {
   FIRST_ISSUER,
@@ -113,8 +114,10 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     if (value === undefined) return setting.byDefault?.(earlier) ?? DEFAULTS[key];
 
     const { rule = rules[key] } = setting;
-    const problem = rule?.(value) ?? setting.misfit?.(value, earlier);
-    return problem === undefined ? value : throwProblem(problem);
+    const wrong = rule?.(value);
+    const judge = () => setting.misfit?.(value, earlier);
+    const problems = wrong === undefined ? judge() : both(wrong, judge);
+    return problems === undefined ? value : throwProblem(problems);
   }
 
   const names = [FIRST_ISSUER, ...readIssuerNames(found)];
@@ -123,6 +126,12 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   const values = readTable(table, FIRST_ISSUER, { issuers });
   reportUnknown(found, known);
   return { ...values, issuers: issuers as WithIssuers['issuers'] };
+}
+
+/** What is wrong in itself may be no URL, and so not to be compared. */
+function both(wrong: string, judge: () => string | undefined) {
+  const unfit = catching('TypeError', judge);
+  return unfit === undefined ? wrong : `${wrong}; ${unfit}`;
 }
 
 function readIssuerNames(found: FoundEntries) {

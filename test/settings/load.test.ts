@@ -277,6 +277,19 @@ test('names each setting of a resource where RESOURCE_URL is missing, with its o
   );
 });
 
+test('names what is wrong with a setting and what it needs, both at once [§2]', () => {
+  const needs = '; has no effect without RESOURCE_URL; set that too, or remove this';
+  for (const [name, value] of [
+    ['RESOURCE_SCOPES', 'a"b'],
+    ['RESOURCE_DOCUMENTATION', 'no URL'],
+  ] as const) {
+    const problem = onlyProblem({ environment: { ...REQUIRED, [name]: value } });
+    assert.ok(problem.startsWith(`${name} (environment): must be`) && problem.endsWith(needs), problem);
+  }
+  const faulty = { ...REQUIRED, RESOURCE_URL: 'no URL', PUBLIC_URL: 'https://api.test' };
+  assert.doesNotMatch(onlyProblem({ environment: faulty }), /origin/);
+});
+
 test('refuses an empty list as the scopes of the resource, which would silently announce none', () => {
   const yaml = 'resource:\n  url: https://api.test\n  scopes: []\n';
   assert.match(onlyProblem(withYaml(yaml)), /^resource\.scopes \(.*\): must be a list of 1 or more strings,/);
