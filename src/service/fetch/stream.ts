@@ -97,8 +97,8 @@ class BodyWriter {
     const { isEventStream } = this.#reply;
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await this.#next();
-    const isWhole = !isEventStream && (await this.#isWhole(first));
     await this.#awaitTurn();
+    const isWhole = !isEventStream && (await this.#isWhole(first));
     if (this.#exchange.isGone) return undefined;
 
     if (isWhole && this.#bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
