@@ -30,9 +30,10 @@ export async function* readEvents(url, { getToken, signal, lastEventId = '', ret
   let failures = 0;
   let isRefused = false;
   for (;;) {
-    signal?.throwIfAborted();
     const wasRefused = isRefused;
-    const token = await getToken({ isRefused });
+    const token = await unlessAborted(signal, () => getToken({ isRefused }));
+    // From here on, the attempt hears of it.
+    signal?.throwIfAborted();
     isRefused = false;
     const attempt = new AbortController();
     const stop = () => attempt.abort(signal.reason);
@@ -46,6 +47,7 @@ export async function* readEvents(url, { getToken, signal, lastEventId = '', ret
         for await (const event of parse(response, state, attempt)) {
           failures = 0;
           yield event;
+          signal?.throwIfAborted();
         }
         failures = 0;
       } else {
@@ -86,20 +88,25 @@ function delayOf({ retryMillis }, failures) {
   return millis * (0.5 + Math.random() / 2);
 }
 
-function wait(millis, signal) {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal.reason);
-    };
+async function wait(millis, signal) {
+  let timer;
+  const begin = () => new Promise((resolve) => (timer = setTimeout(resolve, millis)));
+  await unlessAborted(signal, begin).finally(() => clearTimeout(timer));
+}
 
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, millis);
-
-    signal?.addEventListener('abort', stop, { once: true });
+/** Throws at once when `signal` aborts, or has before. */
+async function unlessAborted(signal, begin) {
+  signal?.throwIfAborted();
+  let stop;
+  const aborted = new Promise((_, reject) => {
+    stop = () => reject(signal.reason);
+    signal?.addEventListener('abort', stop);
   });
+  try {
+    return await Promise.race([begin(), aborted]);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
 }
 
 async function* parse({ headers, body }, state, attempt) {

@@ -27,10 +27,15 @@ const status =
   (response) =>
     response.writeHead(code, fields).end();
 
+async function abortAfter(ticks: number, controller: AbortController) {
+  for (let tick = 0; tick < ticks; tick += 1) await undefined;
+  controller.abort(new Error('enough'));
+}
+
 /** The end of every test. */
 const OVER = status(204);
 
-describe('the client of an event stream', () => {
+describe('the client of an event stream', { timeout: 20_000 }, () => {
   let served: Served;
   let answers: Answer[] = [];
   let requests: IncomingMessage[] = [];
@@ -169,6 +174,54 @@ describe('the client of an event stream', () => {
     ];
     await assert.rejects(read({ signal: later.signal }).next(), { message: 'enough' });
     await assert.rejects(read({ signal: later.signal }).next(), { message: 'enough' });
+  });
+
+  test('stops at once when its signal aborts while it waits for a token, or has one', async () => {
+    const controller = new AbortController();
+
+    const getToken = () => {
+      queueMicrotask(() => controller.abort(new Error('enough')));
+      return new Promise(() => {});
+    };
+
+    await assert.rejects(read({ signal: controller.signal, getToken }).next(), { message: 'enough' });
+
+    for (let ticks = 0; ticks < 10; ticks += 1) {
+      const later = new AbortController();
+
+      const getLate = async () => {
+        void abortAfter(ticks, later);
+        return 'token';
+      };
+
+      answers = [
+        (response) => response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders(),
+      ];
+      await assert.rejects(read({ signal: later.signal, getToken: getLate }).next(), { message: 'enough' });
+    }
+  });
+
+  test('gives no event after its signal has aborted', async () => {
+    const controller = new AbortController();
+    answers = [stream('data: x\n\ndata: y\n\n')];
+    const events = read({ signal: controller.signal });
+    assert.equal((await events.next()).value.data, 'x');
+    controller.abort(new Error('enough'));
+    await assert.rejects(events.next(), { message: 'enough' });
+  });
+
+  test('does not wait when its signal aborts as it begins to', async (t) => {
+    let onRequest = () => {};
+    t.mock.method(globalThis, 'fetch', async () => {
+      onRequest();
+      return new Response(null, { status: 503, headers: { 'Retry-After': '600' } });
+    });
+
+    for (let ticks = 0; ticks < 10; ticks += 1) {
+      const controller = new AbortController();
+      onRequest = () => void abortAfter(ticks, controller);
+      await assert.rejects(read({ signal: controller.signal }).next(), { message: 'enough' });
+    }
   });
 
   test('closes its connection when its reader stops', async () => {
