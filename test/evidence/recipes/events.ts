@@ -99,7 +99,7 @@ async function tryOut(recipe: Recipe, name: string, start: Start) {
 const PAGE = '<!doctype html><title>events</title>';
 
 /** What a page of another origin does with the client. It orders something when it is asked for its last token. */
-const walkOf = (url: string, tokens: readonly string[]) => `(async () => {
+const walkOf = (url: string, tokens: readonly string[], lastEventId: string) => `(async () => {
   const { readEvents } = await import('/event-client.mjs');
   const tokens = ${JSON.stringify(tokens)};
   async function order(token) {
@@ -112,11 +112,23 @@ const walkOf = (url: string, tokens: readonly string[]) => `(async () => {
     return token;
   }
   const items = [];
-  for await (const { event, data } of readEvents('${url}/events', { getToken, lastEventId: '0' })) {
+  for await (const { event, data } of readEvents('${url}/events', { getToken, lastEventId: '${lastEventId}' })) {
     if (event === 'order') items.push(JSON.parse(data).item);
     if (items.at(-1) === 'last') return items;
   }
 })()`;
+
+/** As the event `open` tells it. */
+async function lastIdOf({ send }: Recipe) {
+  const { body } = await send('GET', '/api/orders/events', 'read:orders');
+  let text = '';
+  for await (const part of body!.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    const [, id] = /^id: (.+)$/m.exec(text) ?? [];
+    if (id !== undefined) return id;
+  }
+  throw new Error('the stream has no id');
+}
 
 async function tryBrowser(command: string) {
   const client = readFileSync(fileOf('event-client'));
@@ -135,10 +147,11 @@ async function tryBrowser(command: string) {
   });
   const browser = await startBrowser(command);
   try {
+    const lastEventId = await lastIdOf(recipe);
     await order(recipe, 'first');
     await browser.tab.send('Page.navigate', { url: origin });
     const tokens = ['refused', tokenOf(recipe, FIRST_SECONDS), tokenOf(recipe, 300)];
-    const items = await browser.tab.evaluate(walkOf(`${recipe.origin}/api/orders`, tokens));
+    const items = await browser.tab.evaluate(walkOf(`${recipe.origin}/api/orders`, tokens, lastEventId));
     assert.deepEqual(items, ['first', 'last']);
     console.log(
       'events: the own client comes back with a fresh token in Chromium, from a page of another origin',

@@ -1,6 +1,7 @@
 /* An event stream that a client can leave and come back to without missing an event: `Last-Event-ID` says where
    it was. It ends with the token of its client, and with a drain; event-client.mjs comes back by itself. Set
    EVENTS_KEPT to the number of events that a client may miss. */
+import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { fail, get, json, needs, post, reply, runService, scope } from 'gatehouse-http';
 
@@ -13,6 +14,10 @@ const [mayRead, mayWrite] = [needs(scope('read:orders')), needs(scope('write:ord
 const events = [];
 const changes = new EventEmitter().setMaxListeners(0);
 let lastId = 0;
+
+/** Of this process: the next one counts other events. */
+const epoch = randomUUID();
+const idOf = (at) => `id: ${epoch}-${at}`;
 
 function publish(owner, order) {
   lastId += 1;
@@ -37,20 +42,20 @@ async function* readEvents(owner, from, signal) {
   const isLost = () => at < lastId - events.length;
   yield encode('retry: 1000');
   // From now on the client knows where it is, even if it comes back before anything has happened.
-  if (!isLost()) yield encode(`id: ${at}\nevent: open\ndata: {}`);
+  if (!isLost()) yield encode(`${idOf(at)}\nevent: open\ndata: {}`);
   while (!signal.aborted) {
     if (isLost()) {
       at = lastId;
       // Events are lost: the client has to ask for the orders again.
-      yield encode(`id: ${at}\nevent: reset\ndata: {}`);
+      yield encode(`${idOf(at)}\nevent: reset\ndata: {}`);
     } else if (at < lastId) {
       const { id, owner: whose, order } = events.at(at - lastId);
       at = id;
       // A stream is as private as the orders that it is about.
-      if (whose === owner) yield encode(`id: ${id}\nevent: order\ndata: ${JSON.stringify(order)}`);
+      if (whose === owner) yield encode(`${idOf(id)}\nevent: order\ndata: ${JSON.stringify(order)}`);
     } else if (heard < beats) {
       heard = beats;
-      yield encode(`id: ${at}\n: still here`);
+      yield encode(`${idOf(at)}\n: still here`);
     } else {
       await once(changes, 'change', { signal });
     }
@@ -58,14 +63,11 @@ async function* readEvents(owner, from, signal) {
 }
 
 function openStream({ caller, headers, signal }) {
-  const given = headers['last-event-id'];
-  if (given !== undefined && !/^\d{1,15}$/.test(given)) {
-    throw fail(400, 'invalid_request', 'Last-Event-ID must be the id of an event');
-  }
-
-  const from = Number(given ?? lastId);
-  // After a restart, a client may know of events that this process does not.
-  const stream = readEvents(caller.subject, from > lastId ? -1 : from, signal);
+  const given = headers['last-event-id'] ?? `${epoch}-${lastId}`;
+  const [, itsEpoch, at] = /^(.+)-(\d{1,15})$/.exec(given) ?? [];
+  // After a restart, a client knows of other events than this process.
+  const isKnown = itsEpoch === epoch && Number(at) <= lastId;
+  const stream = readEvents(caller.subject, isKnown ? Number(at) : -1, signal);
   return new Response(stream, { headers: { 'Content-Type': 'text/event-stream' } });
 }
 

@@ -76,16 +76,20 @@ describe('the recipe events, and its client', { timeout: 60_000 }, () => {
     return value as StreamEvent;
   }
 
+  /** So many events after this one. */
+  const later = (id: string, count: number) => id.replace(/\d+$/, (at) => String(Number(at) + count));
+
   const itemsOf = (events: readonly StreamEvent[]) => events.map(({ data }) => JSON.parse(data).item);
 
   test('a client that reconnects gets what it has missed, and nothing of another caller', async () => {
+    const { id: lastEventId } = await first('ada');
     await order('ada', 'tea');
-    const [event] = await take(read('ada', { lastEventId: '0' }), 1);
-    assert.deepEqual(event, { event: 'order', data: '{"item":"tea"}', id: '1' });
+    const [event] = await take(read('ada', { lastEventId }), 1);
+    assert.deepEqual(event, { event: 'order', data: '{"item":"tea"}', id: later(lastEventId, 1) });
     await order('eve', 'secret');
     await order('ada', 'milk\n\ndata: forged');
-    const later = await take(read('ada', { lastEventId: event.id }), 1);
-    assert.deepEqual(itemsOf(later), ['milk\n\ndata: forged']);
+    const missed = await take(read('ada', { lastEventId: event.id }), 1);
+    assert.deepEqual(itemsOf(missed), ['milk\n\ndata: forged']);
   });
 
   test('a client reconnects with a fresh token when its stream ends with the old one', async () => {
@@ -125,6 +129,7 @@ describe('the recipe events, and its client', { timeout: 60_000 }, () => {
   });
 
   test('a client asks once for another token when its first one is refused', async () => {
+    const { id: lastEventId } = await first('cid');
     await order('cid', 'tea');
     const asked: boolean[] = [];
 
@@ -133,7 +138,7 @@ describe('the recipe events, and its client', { timeout: 60_000 }, () => {
       return isRefused ? tokenOf('cid') : 'stale';
     };
 
-    const events = await take(read('cid', { getToken, lastEventId: '0' }), 1);
+    const events = await take(read('cid', { getToken, lastEventId }), 1);
     assert.deepEqual([itemsOf(events), asked], [['tea'], [false, true]]);
     await assert.rejects(read('cid', { getToken: () => 'stale' }).next(), {
       name: 'EventStreamError',
@@ -153,29 +158,44 @@ describe('the recipe events, and its client', { timeout: 60_000 }, () => {
     assert.equal(tokens, 1);
   });
 
-  test('refuses a Last-Event-ID that is no event, and an order without item', async () => {
-    for (const id of ['-1', 'x', '1.5', '1'.repeat(16)]) {
-      assert.equal((await open('ada', id)).status, 400, id);
-    }
+  test('refuses an order without item, and a client without token', async () => {
     assert.equal((await order('ada', 7)).status, 422);
     assert.equal((await fetch(`${recipe.origin}/api/orders/events`)).status, 401);
   });
 
   test('tells a client that knows more than the server, or has missed too much, to begin again', async () => {
-    const [reset] = await take(read('ada', { lastEventId: '999999' }), 1);
-    assert.equal(reset?.event, 'reset');
+    const { id } = await first('ada');
+    for (const lastEventId of [later(id, 1), later(id, -999), '0', '1', 'x', `${later(id, 0)}.5`]) {
+      const [reset] = await take(read('ada', { lastEventId }), 1);
+      assert.deepEqual([reset?.event, reset?.id], ['reset', id], lastEventId);
+    }
     for (let sent = 0; sent <= 20; sent += 1) await order('ada', 'tea');
-    const [missed] = await take(read('ada', { lastEventId: '1' }), 1);
+    const [missed] = await take(read('ada', { lastEventId: id }), 1);
     assert.equal(missed?.event, 'reset');
-    const [next] = await take(read('ada', { lastEventId: String(Number(missed?.id) - 1) }), 1);
+    const [next] = await take(read('ada', { lastEventId: later(missed!.id, -1) }), 1);
     assert.deepEqual([next?.event, next?.id], ['order', missed?.id]);
+  });
+
+  test('tells a client to begin again that comes from another process, however many events this one has', async (t) => {
+    const other = await startRecipe('events');
+    t.after(() => other.stop());
+    const headers = { 'Content-Type': 'application/json' };
+    for (let sent = 0; sent < 3; sent += 1) {
+      await other.send('POST', '/api/orders', 'write:orders', '{"item":"tea"}', headers);
+    }
+
+    const url = `${other.origin}/api/orders/events`;
+    const getToken = () => other.provider.issue({ scope: 'read:orders' });
+    const { id } = await first('ada');
+    const begun = readEvents(url, { getToken, lastEventId: id.replace(/\d+$/, '2') });
+    assert.equal((await take(begun, 1))[0]?.event, 'reset');
   });
 
   test('ends its streams properly when the service stops', async () => {
     const response = await open('ada');
     const text = response.text();
     recipe.service.child.kill('SIGTERM');
-    assert.match(await text, /^retry: 1000\n\nid: \d+\nevent: open\n/);
+    assert.match(await text, /^retry: 1000\n\nid: [\da-f-]+\nevent: open\n/);
     assert.equal(await recipe.service.exited, 0);
   });
 });
