@@ -17,7 +17,11 @@ const mayWrite = requires(needs(scope('write:files')));
 app.get('/', (context) => context.json([...files.keys()]));
 
 app.post('/', mayWrite, async (context) => {
-  const file = (await context.req.formData()).get('file');
+  // An error of reading is the service's, and one of parsing the client's.
+  const body = await context.req.arrayBuffer();
+  const headers = { 'Content-Type': context.req.header('content-type') ?? '' };
+  const form = await new Response(body, { headers }).formData().catch(() => undefined);
+  const file = form?.get('file');
   if (!(file instanceof File)) return context.json({ error: 'no_file' }, 400);
 
   const id = crypto.randomUUID();
