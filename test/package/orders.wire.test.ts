@@ -69,6 +69,21 @@ describe('the orders API of test/package/orders/orders.mjs', () => {
     assert.equal((await ask('POST', '/orders/1/file', new Uint8Array(1_048_577))).status, 413);
   });
 
+  test('refuses any JSON that is no order, and an upload to an order that does not exist', async () => {
+    for (const body of ['null', '[]', '7', '{}', '{"item":null}']) {
+      for (const [method, path] of [
+        ['POST', '/orders'],
+        ['PATCH', '/orders/1'],
+      ] as const) {
+        assert.equal((await ask(method, path, body)).status, 422, `${method} ${body}`);
+      }
+    }
+    for (const method of ['POST', 'GET']) {
+      const upload = method === 'POST' ? new Uint8Array(1) : undefined;
+      assert.equal((await ask(method, '/orders/9/file', upload)).status, 404, method);
+    }
+  });
+
   test('tells of changes as events, until a drain ends the stream properly', async () => {
     const response = await ask('GET', '/orders/events');
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();

@@ -7,8 +7,8 @@ const changes = new EventEmitter();
 const [mayRead, mayWrite] = [needs(scope('read:orders')), needs(scope('write:orders'))];
 
 // With zod: z.object({ item: z.string() })
-const Item = { '~standard': { version: 1, validate: ({ item }) =>
-  typeof item === 'string' ? { value: { item } } : { issues: [{ message: 'must be text', path: ['item'] }] } } };
+const Item = { '~standard': { version: 1, validate: (given) =>
+  typeof given?.item === 'string' ? { value: { item: given.item } } : { issues: [{ message: 'must be text', path: ['item'] }] } } };
 
 function found(value) {
   if (value === undefined) throw fail(404, 'not_found', 'There is no such order');
@@ -40,6 +40,6 @@ export const routes = [
   patch('/orders/{id}', mayWrite, json(Item), ({ parameters: { id }, body }) => found(orders.get(id)) && save(id, body.item)),
   del('/orders/{id}', mayWrite, ({ parameters: { id } }) => (orders.delete(id) ? noContent() : found())),
   // Decision: the limit of a file.
-  post('/orders/{id}/file', mayWrite, bytes({ limitBytes: 1_048_576 }), ({ parameters: { id }, body }) => void files.set(id, body)),
+  post('/orders/{id}/file', mayWrite, bytes({ limitBytes: 1_048_576 }), ({ parameters: { id }, body }) => found(orders.get(id)) && void files.set(id, body)),
   get('/orders/{id}/file', mayRead, ({ parameters: { id } }) => as('application/octet-stream', found(files.get(id)))),
 ];
