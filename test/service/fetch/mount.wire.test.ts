@@ -80,6 +80,13 @@ async function* cancelIn({ body }: Request) {
   yield Buffer.from('ended');
 }
 
+/** The bytes of the first chunk of a body that has arrived before it is read, and of its memory. */
+async function memoryOf({ body }: Request) {
+  await new Promise(setImmediate);
+  const { value } = await body!.getReader().read();
+  return new Response(`${value!.length} of ${value!.buffer.byteLength}`);
+}
+
 async function* untilAborted(signal: AbortSignal) {
   yield Buffer.from('begun');
   await once(signal, 'abort');
@@ -149,6 +156,7 @@ const routes: readonly Route[] = [
   mount('/slow', open, readInTwoSteps, { limitBytes: 1024 ** 3 }),
   mount('/aborts', open, ({ signal }) => new Response(untilAborted(signal))),
   mount('/cancels', open, (request) => new Response(cancelIn(request))),
+  mount('/memory', open, memoryOf),
   mount('/unread', open, () => new Response('unread')),
   mount('/asks', optional, askForMore),
   mount('/asks/twice', authenticated, askTwice),
@@ -451,6 +459,11 @@ describe('a mount', { timeout: 60_000 }, () => {
   test('gets a body of one byte', async () => {
     const { status, content } = await ask('POST /read?as=text', ['Content-Length: 1'], 'x');
     assert.deepEqual([status, content], [200, 'x']);
+  });
+
+  test('gets chunks whose memory has nothing else in it: that of joined ones is of all requests', async () => {
+    const { status, content } = await ask('POST /memory', [CHUNKED], '3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n');
+    assert.deepEqual([status, content], [200, '5 of 5']);
   });
 
   test('may cancel its body, of which the rest is dropped', async () => {

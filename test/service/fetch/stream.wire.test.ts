@@ -127,6 +127,10 @@ async function openStreams(context: TestContext, environment: RoutesToTest['envi
         return new Response(begin('four', signal), { headers });
       }),
       get('/mine', authenticated, ({ signal }) => new Response(begin('mine', signal), { headers: EVENTS })),
+      get('/typed', authenticated, ({ signal, query }) => {
+        const headers = { 'Content-Type': query.get('type') ?? '' };
+        return new Response(begin('typed', signal), { headers });
+      }),
       get('/file', authenticated, ({ signal }) => new Response(begin('file', signal))),
       get('/four', open, ({ signal }) => new Response(begin('four', signal), withLength(4))),
       get('/full', open, ({ signal }) => new Response(begin('full', signal, fill))),
@@ -797,6 +801,29 @@ describe('an event stream', { timeout: 20_000 }, () => {
     given.send('data: 1\n\n');
     await wire.until((text) => text.includes('data: 1\n\n\r\n'));
   });
+
+  for (const [type, isEvents] of [
+    ['text/event-stream', true],
+    ['Text/Event-STREAM', true],
+    ['text/event-stream;charset=utf-8', true],
+    ['text/event-stream ; charset=utf-8', true],
+    ['text/event-stream-of-another-kind', false],
+    ['text/event-stream x', false],
+    ['x-text/event-stream', false],
+  ] as const) {
+    test(`is recognized by its media type, in any case and with parameters: ${type} [RFC 9110 §8.3.1]`, async (t) => {
+      const { ask, source } = await openStreams(t);
+      const exp = Math.ceil(clock.now() / 1000) + 7;
+      clock.set(exp * 1000 - 7_000);
+      const path = `/typed?type=${encodeURIComponent(type)}`;
+      const wire = await ask(path, `Authorization: Bearer ${tokenWith({ exp })}\r\n`);
+      const given = await source();
+      given.send('data: 1\n\n');
+      await wire.until((text) => text.includes('data: 1\n\n'));
+      assert.equal(clock.pending.includes(7_000), isEvents);
+      given.end();
+    });
+  }
 
   test('without a caller sets no timer', async (t) => {
     const { ask } = await openStreams(t);
