@@ -52,7 +52,13 @@ const reasonList =
   (written) =>
     listWithKept(reasons.map(code), written);
 
-const guarded = { description: '<sentence>' };
+const guarded = { description: '<error_description>' };
+
+/** Which of two rows for one kind applies. */
+const CASES: Readonly<Record<string, string>> = {
+  'scope-missing': ', a scope is missing',
+  'claim-missing': ', other cases',
+};
 
 /** One refusal for each row of the table of statuses. A missing kind does not compile. */
 const KINDS: Readonly<Record<Kind, readonly Refused[]>> = {
@@ -96,9 +102,14 @@ const statuses: Block = () => {
       ),
     );
     const body = plain?.content === detailed?.content ? '' : code(String(detailed?.content));
-    return { status: plain?.status ?? 0, error: code(refusal.kind), body };
+    return {
+      status: plain?.status ?? 0,
+      error: code(refusal.kind),
+      which: CASES[refusal.reason] ?? '',
+      body,
+    };
   });
-  derived.push({ status: 500, error: code('server_error'), body: '' });
+  derived.push({ status: 500, error: code('server_error'), which: '', body: '' });
   derived.sort((one, other) => one.status - other.status);
 
   const errors = grouped(derived, ({ status }) => String(status));
@@ -108,7 +119,7 @@ const statuses: Block = () => {
   const detailed = derived.filter(({ body }) => body !== '');
   const bodies = tableOf(
     ['`error`', 'body with `ERROR_DETAIL=true`'],
-    detailed.map(({ error, body }) => [error, body]),
+    detailed.map(({ error, which, body }) => [error + which, body]),
   );
   return `${listed.join('')}\n${bodies}`;
 };
