@@ -139,7 +139,15 @@ describe('operations', () => {
       { 'GET /b': { operationId: 'getRoot' } },
     );
     const ids = Object.values<any>(document.paths).map(({ get: operation }) => operation.operationId);
-    assert.deepEqual(ids, ['getAById', 'getAById2', 'getABy', 'getRoot2', 'getRoot3', 'getRoot', 'getCByIdD']);
+    assert.deepEqual(ids, [
+      'getAById',
+      'getAById2',
+      'getABy',
+      'getRoot2',
+      'getRoot3',
+      'getRoot',
+      'getCByIdD',
+    ]);
   });
 
   test('have what the details say', () => {
