@@ -4,6 +4,8 @@
 /** Of 4 bytes each. With fewer, keys that are used alternately would evict each other's mark. */
 const LEAST_MARKS = 65_536;
 const MARKS_OF_A_VALUE = 4;
+/** A share of the marks. */
+const RARELY = 1 / 32;
 
 /**
  * Holds at most `capacity` values, rounded up to even. Keys are ASCII, and end in 8 characters of base64url
@@ -46,7 +48,8 @@ export class Cache<Value> {
     const slot = mark & (marks.length - 2);
     if (marks[slot] === mark || marks[slot + 1] === mark) return true;
 
-    marks[slot + 1] = marks[slot] ?? 0;
+    // Now and then the earlier one stays, or three keys used in turn would evict each other for ever.
+    if (Math.random() > RARELY) marks[slot + 1] = marks[slot] ?? 0;
     marks[slot] = mark;
     return false;
   }

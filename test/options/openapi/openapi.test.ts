@@ -54,6 +54,8 @@ const THROWS = {
 
 const ORDER = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] };
 
+const WRITES_TEXT = { '~standard': { ...PLAIN['~standard'], jsonSchema: { input: () => 'string' } } };
+
 /** Keywords whose values are data; as names of properties they are not. */
 const VALUE_NAMES = ['const', 'default', 'enum', 'example', 'examples'];
 
@@ -188,6 +190,7 @@ describe('inputs', () => {
     ['without a schema', json()],
     ['whose schema cannot write JSON Schema', json(PLAIN)],
     ['whose schema throws', json(THROWS)],
+    ['whose schema writes text', json(WRITES_TEXT)],
   ] as const) {
     test(`are any JSON for a body ${what}`, () => {
       const { requestBody } = operationOf(post('/a', open, input, handler));
