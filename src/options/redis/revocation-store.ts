@@ -1,8 +1,9 @@
 // The revocation store: what Redis or Valkey says of entries, and their writing. Trusts the server. Promises:
-// only a whole reply within a second says that there is no entry.
+// only whole replies within a second say that there is no entry.
 import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { createClient } from './client.ts';
+import { REPLY_MILLIS } from './connection.ts';
 import { PROBE_KEY } from './entries.ts';
 import { GREETING_MILLIS, type Client } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
@@ -52,9 +53,16 @@ export class RevocationStore {
 
   /** What is under each key, `null` for nothing; `undefined` if the store does not say. */
   ask(keys: readonly string[]): Promise<readonly Reply[] | undefined> {
+    const dueAt = this.#clock.monotonic() + REPLY_MILLIS;
     return new Promise((resolve) => {
       const [first = ''] = keys;
       const isSent = this.#client.send(first, ['MGET', ...keys], (reply) => {
+        // A slot of a cluster is moving, with one key after another.
+        if (keys.length > 1 && reasonIn(reply) === 'TRYAGAIN') {
+          this.#askOneByOne(keys, dueAt, resolve);
+          return true;
+        }
+
         const values = valuesIn(reply, keys.length);
         resolve(values);
         if (reply !== undefined) this.#tellOf(reply, values !== undefined);
@@ -63,6 +71,22 @@ export class RevocationStore {
         return values !== undefined || isError(reply);
       });
       if (!isSent) resolve(undefined);
+    });
+  }
+
+  #askOneByOne(
+    keys: readonly string[],
+    dueAt: number,
+    resolve: (values: readonly Reply[] | undefined) => void,
+  ) {
+    const millisLeft = dueAt - this.#clock.monotonic();
+    // After the turn: this timer may be late, and the reply on its way.
+    const cancel = this.#clock.after(millisLeft, () => setImmediate(resolve, undefined));
+    const asked = keys.map((key) => this.ask([key]));
+    void Promise.all(asked).then((found) => {
+      cancel();
+      const values = found.flatMap((one) => one ?? []);
+      resolve(values.length === keys.length ? values : undefined);
     });
   }
 

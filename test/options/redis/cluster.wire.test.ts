@@ -12,6 +12,8 @@ import { keyFor, openStand, storeWith, type Stand } from './revocations-fixture.
 
 const UNAVAILABLE = 'revocation-store-unavailable';
 const TOKEN = issue({ sub: 'user 1', iat: NOW - 10 });
+/** With two keys. */
+const FULL = issue({ sub: 'user 1', jti: 'token 1', iat: NOW - 10 });
 
 const bulk = (text: string) => `$${text.length}\r\n${text}\r\n`;
 
@@ -88,6 +90,51 @@ async function startWhole(t: TestContext) {
   while (ended(nodes.first).join() !== 'true,false,true') await turns(1);
   while (stand.clock.pending.length > 0) await turns(1);
   return { ...nodes, stand };
+}
+
+/** A whole cluster whose first node hands over its slots to the second, one key after another, as Redis does. */
+async function startMoving(t: TestContext) {
+  const { first, second, stand } = await startWhole(t);
+  const held = new Map<string, string>();
+  const moved = new Map<string, string>();
+
+  const lacking = (entries: ReadonlyMap<string, string>, keys: readonly string[]) =>
+    keys.filter((key) => !entries.has(key)).length;
+
+  const keysOf = ([command, ...words]: readonly string[]) => (command === 'MGET' ? words : words.slice(0, 1));
+
+  const isAboutToken = ([command = '', key = '']: readonly string[]) =>
+    ['MGET', 'SET', 'DEL'].includes(command) && !key.endsWith('{}');
+
+  const ofFirst = first.say;
+  first.say = (words, socket) => {
+    if (!isAboutToken(words)) return ofFirst(words, socket);
+    const keys = keysOf(words);
+    if (lacking(held, keys) === 0) return storeWith(held)(words, socket);
+    return lacking(held, keys) < keys.length ? '-TRYAGAIN x\r\n' : `-ASK 1 127.0.0.1:${second.port}\r\n`;
+  };
+
+  const ofSecond = second.say;
+  let isAsking = false;
+  second.say = (words, socket) => {
+    const mayServe = isAsking;
+    isAsking = words[0] === 'ASKING';
+    if (!isAboutToken(words)) return ofSecond(words, socket);
+    if (!mayServe) return `-MOVED 1 127.0.0.1:${first.port}\r\n`;
+    const keys = keysOf(words);
+    const isUnsure = keys.length > 1 && lacking(moved, keys) > 0;
+    return isUnsure ? '-TRYAGAIN x\r\n' : storeWith(moved)(words, socket);
+  };
+  return { first, second, stand, held, moved };
+}
+
+/** Silent from the first question of one key on. */
+function untilOneKey(good: Say): Say {
+  let isSilent = false;
+  return (words, socket) => {
+    isSilent ||= isQuestion(words) && words.length === 2;
+    return isSilent ? undefined : good(words, socket);
+  };
 }
 
 describe('a cluster', () => {
@@ -248,6 +295,90 @@ describe('a cluster', () => {
     const [socket] = second.sockets;
     const [words] = asked(second);
     socket!.write(String(good(words!, socket!)));
+    stand.clock.advance(60_000);
+    assert.equal(await verdict, 'accepted');
+  });
+
+  for (const [what, heldKind, movedKind, expected] of [
+    ['has no entry', undefined, undefined, 'accepted'],
+    ['has an entry that is still on the first node', 'jti', undefined, 'revoked'],
+    ['has an entry that is already on the second node', undefined, 'sub', 'revoked'],
+    ['has an entry on each node', 'jti', 'sub', 'revoked'],
+  ] as const) {
+    test(`is asked for one key after another while their slot moves, where a token ${what} [§24, §30]`, async (t) => {
+      const { stand, held, moved } = await startMoving(t);
+      if (heldKind !== undefined) held.set(keyFor(heldKind, 'token 1'), String(NOW));
+      if (movedKind !== undefined) moved.set(keyFor(movedKind, 'user 1'), String(NOW));
+      assert.equal(await stand.verdict(FULL), expected);
+      // TRYAGAIN was answered: nothing is lost.
+      assert.deepEqual([stand.isUp(), stand.logs.length], [true, 1]);
+      await turns(50);
+      assert.deepEqual(stand.clock.pending, []);
+    });
+  }
+
+  test('takes the entries of writers while their slot moves [§24]', async (t) => {
+    const { first, second, stand, moved } = await startMoving(t);
+    await stand.revocations.revoke({ subject: 'user 1' });
+    assert.deepEqual([...moved.keys()], [keyFor('sub', 'user 1')]);
+    assert.equal(await stand.verdict(FULL), 'revoked');
+    await stand.revocations.restore({ subject: 'user 1' });
+    assert.equal(await stand.verdict(FULL), 'accepted');
+    assert.deepEqual([ended(first), ended(second)], [[true, false, true], [false]]);
+  });
+
+  for (const [what, reply, reason] of [
+    ['refuses', '-NOPERM x\r\n', 'NOPERM'],
+    ['puts off again', '-TRYAGAIN x\r\n', 'TRYAGAIN'],
+    ['replies too long a list to', '*2\r\n$-1\r\n$-1\r\n', 'reply-refused'],
+  ] as const) {
+    test(`lets no token pass while a slot moves and a node ${what} one of its keys [§24, J7]`, async (t) => {
+      const { second, stand } = await startMoving(t);
+      const good = second.say;
+      const key = keyFor('sub', 'user 1');
+      second.say = (words, socket) => {
+        const said = good(words, socket);
+        return words.length === 2 && words[1] === key ? reply : said;
+      };
+      assert.equal(await stand.verdict(FULL), UNAVAILABLE);
+      assert.equal((await stand.logged('revocation store lost')).reason, reason);
+    });
+  }
+
+  test('answers within the second in all, also where it is asked for one key after another [§24]', async (t) => {
+    const { first, second, stand } = await startMoving(t);
+    const good = first.say;
+    first.say = (words, socket) => (isQuestion(words) ? undefined : good(words, socket));
+    second.say = untilOneKey(second.say);
+    let isOver = false;
+    const verdict = stand.verdict(FULL).finally(() => {
+      isOver = true;
+    });
+    while (asked(first).length === 0) await turns(1);
+    first.say = good;
+    stand.clock.advance(600);
+    first.sockets[1]!.write('-TRYAGAIN x\r\n');
+    // AUTH, PING, and for each key ASKING and MGET.
+    await second.received(6);
+    stand.clock.advance(399);
+    await turns(20);
+    assert.equal(isOver, false);
+    stand.clock.advance(1);
+    await turns(20);
+    assert.equal(isOver, true);
+    assert.equal(await verdict, UNAVAILABLE);
+    assert.deepEqual([ended(second), stand.logs.length], [[false], 1]);
+  });
+
+  test('is heard if its replies for one key after another are on their way when the second is over [§24]', async (t) => {
+    const { first, second, stand } = await startMoving(t);
+    second.say = untilOneKey(second.say);
+    const verdict = stand.verdict(FULL);
+    // AUTH, PING, and for both keys, then for each, ASKING and MGET.
+    await second.received(8);
+    await turns(20);
+    assert.equal(asked(first).length, 3);
+    second.sockets[0]!.write('*1\r\n$-1\r\n+OK\r\n*1\r\n$-1\r\n');
     stand.clock.advance(60_000);
     assert.equal(await verdict, 'accepted');
   });

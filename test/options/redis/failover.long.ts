@@ -153,6 +153,42 @@ test(named('follows a real cluster when a slot moves to another node'), options,
   for (let count = 0; count < 20; count += 1) assert.equal(await users.verdict(GOOD), 'accepted');
 });
 
+test(
+  named('answers for tokens of several keys while a slot of a real cluster moves, as in a reshard [§24]'),
+  options,
+  async (t) => {
+    const { nodes } = await startRedisCluster(t);
+    const users = await openUsers(t, `redis-cluster://127.0.0.1:${nodes[0]!.port}`);
+    const slot = slotOf(keyFor('sub', 'good'));
+    const index = shareOf(slot);
+    const source = nodes[index]!;
+    const target = nodes[(index + 1) % 3]!;
+    const [, from = ''] = await source.ask('CLUSTER MYID');
+    const [, to = ''] = await target.ask('CLUSTER MYID');
+    await source.ask(`SET ${keyFor('jti', 'good')} 1`);
+    assert.equal(await users.verdict(GOOD), 'revoked');
+
+    await target.ask(`CLUSTER SETSLOT ${slot} IMPORTING ${from}`);
+    await source.ask(`CLUSTER SETSLOT ${slot} MIGRATING ${to}`);
+    // Of its two keys, the source has one.
+    assert.equal(await users.verdict(GOOD), 'revoked');
+    await source.ask(`MIGRATE 127.0.0.1 ${target.port} ${keyFor('jti', 'good')} 0 5000`);
+    // The target has it.
+    assert.equal(await users.verdict(GOOD), 'revoked');
+    await target.ask('ASKING', `DEL ${keyFor('jti', 'good')}`);
+    // No node has either.
+    assert.equal(await users.verdict(GOOD), 'accepted');
+    await users.revoke();
+    assert.equal(await users.verdict(REVOKED), 'revoked');
+    assert.equal(users.isUp(), true);
+
+    await target.ask(`CLUSTER SETSLOT ${slot} NODE ${to}`, 'CLUSTER BUMPEPOCH');
+    await source.ask(`CLUSTER SETSLOT ${slot} NODE ${to}`);
+    assert.equal(await users.verdict(GOOD), 'accepted');
+    assert.equal(await users.verdict(REVOKED), 'revoked');
+  },
+);
+
 test(named('follows a real failover by sentinels [J7]'), options, async (t) => {
   const { master, sentinels, hasFailedOver } = await startWatchedRedis(t);
   const hosts = sentinels.map((port) => `127.0.0.1:${port}`).join(',');
