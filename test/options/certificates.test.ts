@@ -183,6 +183,13 @@ for (const source of SOURCES) {
       }
     });
 
+    test('reads the same of a Node request without a peer address, as over a Unix socket', () => {
+      for (const value of GOOD[source]) {
+        const outcome = outcomeOf({ source, proxies: 'any' }, thumbprint, [value], {});
+        assert.equal(outcome, 'accepted', value);
+      }
+    });
+
     test('refuses another certificate in each way [RFC 8705 §3]', () => {
       for (const value of GOOD[source]) {
         assert.equal(outcomeOf(options, otherClient.thumbprint, [value]), 'certificate-mismatch', value);
@@ -542,6 +549,15 @@ for (const source of SOURCES) {
     assert.equal(await reasonFor(other, mine), unreadable);
     // The first is a list, as Traefik writes one.
     assert.equal(await reasonFor(`${mine},AAAA`, other), unreadable);
+    // The constructor of Request trims what is joined.
+    for (const values of [
+      [mine, ''],
+      ['', mine],
+      [`${mine},AAAA`, ''],
+      ['', ''],
+    ]) {
+      assert.equal(await reasonFor(...values), unreadable, values.join(' and '));
+    }
     gate.close();
   });
 }

@@ -1,9 +1,12 @@
 /* Certificate-bound tokens over sockets: a service and a policy behind a proxy, and a gate in an https server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { request as requestHttp, type IncomingMessage } from 'node:http';
+import { createServer as createHttpServer, request as requestHttp, type IncomingMessage } from 'node:http';
 import { createServer, request, type ServerOptions } from 'node:https';
+import { mkdtempSync, rmSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { clientCertificates, type ClientCertificatesOptions } from '../../src/certificates.ts';
@@ -421,3 +424,53 @@ describe('a gate that is given a Fetch Request', () => {
     );
   });
 });
+
+/** Asks a gate of a server over a Unix socket, with these values of the field. */
+async function statusOverSocket(t: TestContext, isOfFetch: boolean, values: readonly string[]) {
+  const part = clientCertificates({ source: 'base64', proxies: 'any' });
+  const gate = createGate({ ...issuer.options, clientCertificates: part });
+  const server = createHttpServer(async (incoming, response) => {
+    // As SvelteKit's server makes it.
+    const headers = Object.entries(incoming.headers) as [string, string][];
+    const given = isOfFetch ? new Request('http://api.test/', { headers }) : incoming;
+    const { refusal } = await gate.check(given, authenticated);
+    response.writeHead(refusal?.status ?? 200).end();
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+  const socketPath = join(folder, 'server');
+  server.listen(socketPath);
+  await once(server, 'listening');
+  t.after(() => {
+    gate.close();
+    server.close();
+    rmSync(folder, { recursive: true });
+  });
+  const headers = [
+    ...['Host', 'api.test'],
+    ...Object.entries(bound()).flat(),
+    ...values.flatMap((value) => [FIELDS.base64, value]),
+  ];
+  const asked = requestHttp({ socketPath, headers, agent: false });
+  asked.end();
+  const [response] = await once(asked, 'response');
+  response.resume();
+  return response.statusCode;
+}
+
+const mine = written('base64', client.der);
+
+for (const [what, values, ofNode, ofFetch] of [
+  ['one field', [mine], 200, 200],
+  ['one field with a list', [`${mine},AAAA`], 200, 200],
+  ['one field that could be two', [`${mine}, AAAA`], 200, 401],
+  ['one field that could be two, of which one is empty', [`${mine},`], 200, 401],
+  ['two fields', [mine, 'AAAA'], 401, 401],
+  ['two fields, of which the first is empty', ['', mine], 401, 401],
+  ['two fields, of which the second is empty', [mine, ''], 401, 401],
+  ['three fields, of which two are empty', [mine, '', ''], 401, 401],
+] as const) {
+  test(`a gate tells ${what} by the kind of the request, not by its peer address [§21, J1]`, async (t) => {
+    assert.equal(await statusOverSocket(t, false, values), ofNode, 'a request of Node');
+    assert.equal(await statusOverSocket(t, true, values), ofFetch, 'a Request');
+  });
+}

@@ -13,7 +13,7 @@ import { turnAway, type RequestRecord } from '../record.ts';
 import { nonceFields } from '../replies/refusal-replies.ts';
 import { pairsOf } from '../replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from '../rules/access.ts';
-import { refuseForm, requestOf, type ReadRequest } from './request.ts';
+import { isOfNode, refuseForm, requestOf, type ReadRequest } from './request.ts';
 import type {
   Authorization,
   FetchRequest,
@@ -59,7 +59,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     if (refused !== undefined) return turnAway({}, refused);
     if (access.credentials === 'ignored') return {};
 
-    const facts = readFacts(request);
+    const facts = readFacts(request, !isOfNode(given));
     if (facts instanceof Refused) return turnAway({}, facts);
 
     return early(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });

@@ -24,17 +24,19 @@ export interface RequestFacts {
   readonly rawHeaders: readonly string[];
   /** Whose peer and certificate a part may ask for. A Fetch `Request` has none. */
   readonly socket?: unknown;
+  /** In a Fetch `Request`, one value may be several fields, joined with a comma and a space, and trimmed. */
+  readonly isOfFetch?: boolean;
   /** The URI that a proxy asks about, used in place of `host`. */
   readonly uri?: () => string | Refused;
 }
 
-export function readFacts(request: RawRequest): RequestFacts | Refused {
+export function readFacts(request: RawRequest, isOfFetch = false): RequestFacts | Refused {
   const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion, socket } = request;
   const host = readHost(rawHeaders, httpVersion);
   if (host instanceof Refused) return host;
 
   const path = originPath(originalUrl);
-  return path instanceof Refused ? path : { method, host, path, rawHeaders, socket };
+  return path instanceof Refused ? path : { method, host, path, rawHeaders, socket, isOfFetch };
 }
 
 /** `name` is in lower case (RFC 9110 §5.1). */
