@@ -17,10 +17,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const OVER: Readonly<Record<string, number>> = {
   verify: 18_840,
   createGate: 30_050,
-  createService: 45_200,
+  createService: 45_250,
   runService: 58_400,
   server: 59_600,
-  'all of src': 104_600,
+  'all of src': 104_900,
 };
 
 const GROWTH = 1.02;

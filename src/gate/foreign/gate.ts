@@ -55,11 +55,13 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     access: DecidedAccess<unknown>,
     given: GateRequest | FetchRequest,
   ): MaybePromise<RequestRecord> {
-    const refused = refuseForm(request);
+    // A server may have a member of that name.
+    const isOfFetch = !isOfNode(given);
+    const refused = (isOfFetch && request.refused) || refuseForm(request);
     if (refused !== undefined) return turnAway({}, refused);
     if (access.credentials === 'ignored') return {};
 
-    const facts = readFacts(request, !isOfNode(given));
+    const facts = readFacts(request, isOfFetch);
     if (facts instanceof Refused) return turnAway({}, facts);
 
     return early(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });

@@ -90,10 +90,8 @@ function rawHeadersOf(fields: ReadonlyMap<string, readonly string[]>) {
 const NODE_MAX_FIELDS = 1_000;
 
 /** What this side and the server could read differently. */
-export function refuseForm(request: ReadRequest) {
-  const { url = '', originalUrl = url, rawHeaders, refused } = request;
-  if (refused !== undefined) return refused;
-
+export function refuseForm(request: GateRequest) {
+  const { url = '', originalUrl = url, rawHeaders } = request;
   // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');

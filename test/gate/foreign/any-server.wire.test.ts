@@ -531,6 +531,13 @@ test('the log names the method of a request that is refused before its target is
   );
 });
 
+test('a request of Node may have any further member, such as one named refused', async (t) => {
+  const gate = await openGate(t);
+  const { authorization } = issuer.bearer(READER);
+  const request = { ...requestWith('Authorization', authorization), refused: true, isOfFetch: true };
+  assert.equal((await gate.check(request, access)).refusal, undefined);
+});
+
 test('a Request whose URL cannot be one is refused with what its fields ask for: scheme and origin [§6, §9]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED', cors: cors({ origins: ['https://app.example'] }) });
   const headers = new Headers({ authorization: 'DPoP a', origin: 'https://app.example' });
