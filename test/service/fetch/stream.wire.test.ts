@@ -470,6 +470,15 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     await until(() => second.cancels === 1 && third.cancels === 1 && logs.length === 3);
   });
 
+  test('that waits behind another is logged when the client leaves before its first chunk', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const wire = await ask('/stream');
+    wire.send('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n');
+    const second = await source(1);
+    wire.socket.resetAndDestroy();
+    await until(() => second.cancels === 1 && logs.length === 2);
+  });
+
   test('reaches a client that has closed only its side, although the signal aborts', async (t) => {
     const { ask, source } = await openStreams(t);
     const wire = await ask('/stream');
