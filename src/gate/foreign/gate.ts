@@ -42,6 +42,8 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
+const turnedAwayBy = (error: unknown) => turnAway({}, error);
+
 const ADMITTED = { admitted: true, status: null };
 
 interface GateParts extends Answers {
@@ -91,17 +93,17 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
   ): Promise<Verdict<Admitted>> {
     requireAccess(access);
     const request = requestOf(given);
-    const judged = await attempt(
-      () => checkRequest(request, access, given),
-      (error) => turnAway({}, error),
-    );
+    const judged = await attempt(() => checkRequest(request, access, given), turnedAwayBy);
     // The server timed out or did not await. A throw could end the process.
-    const record = response?.headersSent ? turnAway({}, new UsageError(TOO_LATE)) : judged;
+    const record = response?.headersSent ? turnedAwayBy(new UsageError(TOO_LATE)) : judged;
     const isAdmitted = record.reason === undefined && record.reply === undefined;
     if (!isAdmitted) return refuse(record, request);
 
     void tell?.(request, record, ADMITTED);
-    return { caller: access.admit(record.caller), headers: pairsOf(nonceFields(record)) };
+    const headers = pairsOf(nonceFields(record));
+    // In this turn: in the next, the response may have begun.
+    for (const [name, value] of headers) response?.setHeader(name, value);
+    return { caller: access.admit(record.caller), headers };
   }
 
   function authorize<Admitted>(caller: Caller<unknown>, access: DecidedAccess<Admitted>) {
@@ -133,8 +135,6 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
       if (!response.headersSent) send(response, verdict.refusal);
       return undefined;
     }
-
-    for (const [name, value] of verdict.headers) response.setHeader(name, value);
     return verdict;
   }
 

@@ -13,7 +13,7 @@ import {
   scope,
   type GateRequest,
 } from '../../../src/gatehouse.ts';
-import type { Judged, Tell } from '../../../src/gate/events.ts';
+import type { Judged, Tell, VerdictEvent } from '../../../src/gate/events.ts';
 import { createGateMethods } from '../../../src/gate/foreign/gate.ts';
 import { cors } from '../../../src/options/cors.ts';
 import { resourceMetadata } from '../../../src/options/resource-metadata.ts';
@@ -130,6 +130,34 @@ test('the gate adds a new nonce, when one is due, to the response of the host [R
   const admitted = await fetch(url, { headers: { authorization: `DPoP ${token}`, dpop } });
   assert.equal(admitted.status, 200);
   assert.notEqual(admitted.headers.get('dpop-nonce') ?? nonce, nonce);
+});
+
+test('admit never rejects, whenever the host responds without awaiting it, and tells one verdict each time', async (t) => {
+  const secret = 'a'.repeat(32);
+  const told: unknown[] = [];
+  const gate = await openGate({
+    dpopMode: 'ALLOWED',
+    dpopNonceSecret: secret,
+    onVerdict: ({ admitted }: VerdictEvent) => told.push(admitted),
+  });
+  const failures: unknown[] = [];
+  let turnsBefore = 0;
+  const url = await serve(t, async (request, response) => {
+    const admission = gate.admit(request, response, access).catch((error: unknown) => failures.push(error));
+    for (let turn = 0; turn < turnsBefore; turn += 1) await undefined;
+    response.end();
+    await admission;
+  });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  const nonce = nonceAt(secret, Date.now() - 60_000);
+  const COUNT = 12;
+  for (turnsBefore = 0; turnsBefore < COUNT; turnsBefore += 1) {
+    const dpop = createProof(key, { method: 'GET', url: `${url}/` }, token, { nonce });
+    await (await fetch(url, { headers: { authorization: `DPoP ${token}`, dpop } })).text();
+  }
+  assert.deepEqual([failures, told.length], [[], COUNT]);
+  assert.ok(told.includes(true) && told.includes(false));
 });
 
 test('the gate checks a plain object that describes a request, as frameworks pass it', async () => {
