@@ -3,7 +3,7 @@
 import type { EventEmitter } from 'node:events';
 import { andThen, isPromise, type MaybePromise } from '../verify/base/clock.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
-import { readOptions, type RulesOf } from '../verify/base/option.ts';
+import { readPlainOptions, type RulesOf } from '../verify/base/option.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
 import { issuerOf, type Caller } from '../verify/caller.ts';
 import { checkTimes } from '../verify/token/claims.ts';
@@ -66,7 +66,7 @@ export function decision(what: string, decide: DecisionFunction, options: Decisi
   const name = `decision ${what}`;
   if (typeof decide !== 'function') throw new TypeError(`${name}: needs a function that decides`);
 
-  const { timeoutSeconds } = readOptions<Values>(options, RULES, DEFAULTS, {}, name);
+  const { timeoutSeconds } = readPlainOptions<Values>(name, options, RULES, DEFAULTS);
 
   requireShowable(name, what);
   const refused = refuse('decision-refused', { description: `the request is not allowed: ${what}` });

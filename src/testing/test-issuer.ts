@@ -12,7 +12,7 @@ import {
 import type { LogPart } from '../gate/options.ts';
 import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
-import { oneOf, readOptions, text, type RulesOf } from '../verify/base/option.ts';
+import { oneOf, readPlainOptions, text, type RulesOf } from '../verify/base/option.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -81,7 +81,7 @@ const RULES: RulesOf<Values> = {
 const DEFAULTS: Values = { domain: 'issuer.test', audience: 'https://api.test', algorithm: 'RS256' };
 
 const readValues = (options: TestIssuerOptions) =>
-  readOptions<Values>(options, RULES, DEFAULTS, {}, 'createTestIssuer');
+  readPlainOptions<Values>('createTestIssuer', options, RULES, DEFAULTS);
 
 /** Options that take the test issuer in place of a provider. */
 export interface TestOptions {

@@ -793,6 +793,7 @@ describe('decision() throws where it is written', () => {
     ['options that are null', () => decision('may pay', decide, null as never)],
     ['seconds in place of options', () => decision('may pay', decide, 1 as never)],
     ['a list in place of options', () => decision('may pay', decide, [] as never)],
+    ['an instance in place of options', () => decision('may pay', decide, new Map() as never)],
   ] as const) {
     test(`for ${what} [§26]`, () => assert.throws(make, TypeError));
   }

@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { integer, readOptions, type RulesOf } from '../../verify/base/option.ts';
+import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { readHost } from '../../verify/request/facts.ts';
@@ -54,7 +54,7 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   if (typeof handler !== 'function') {
     throw new TypeError(`${owner}: needs a handler, such as (request) => app.fetch(request)`);
   }
-  const { limitBytes } = readOptions<MountLimits>(options, RULES, {}, {}, owner);
+  const { limitBytes } = readPlainOptions<MountLimits>(owner, options, RULES);
   const segments = parsePrefix(owner, prefix);
 
   const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {

@@ -1,7 +1,7 @@
 // A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
 // not choose the moment: the pipeline checks after access.
 import { isListOf } from '../../verify/base/encoding.ts';
-import { integer, readOptions, type RulesOf } from '../../verify/base/option.ts';
+import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
 import { readJson, type BodySource } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
@@ -98,7 +98,7 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
 
 /** A copy. Throws a `TypeError`, which names the `owner`. */
 export const readBodyOptions = (owner: string, options: BodyOptions): BodyOptions =>
-  readOptions(options, RULES, {}, {}, owner);
+  readPlainOptions(owner, options, RULES);
 
 function valuesOf(query: URLSearchParams) {
   const values: Record<string, string | string[]> = Object.create(null);

@@ -1,7 +1,7 @@
 // Options: what code may give, checked where its part is made. Promises: each option is read once, and no
 // text is parsed; the first that is wrong throws a TypeError that names it and says how to write it. Each
 // ring has the rules and defaults of its own options.
-import { catching } from './encoding.ts';
+import { catching, isPlain } from './encoding.ts';
 
 /** What is wrong with a value, and how to write it; `undefined` if it is good. Never shows the value. */
 export type Rule = (value: unknown) => string | undefined;
@@ -21,6 +21,8 @@ export function requireGood(name: string, rule: Rule, value: unknown) {
   if (problem !== undefined) throwProblem(name, problem);
 }
 
+const NO_OBJECT = 'must be an object with a member for each option';
+
 /**
  * Reads the options that have rules from an object. `missing` has a problem for each that must be there;
  * `owner` stands before the names in problems.
@@ -33,7 +35,7 @@ export function readOptions<Values extends object>(
   owner = '',
 ): Values {
   if (typeof given !== 'object' || given === null) {
-    throwProblem(owner || 'options', 'must be an object with a member for each option');
+    throwProblem(owner || 'options', NO_OBJECT);
   }
 
   const prefix = owner && `${owner}: `;
@@ -42,6 +44,18 @@ export function readOptions<Values extends object>(
     if (!Object.hasOwn(values, name)) throwProblem(prefix + name, problem);
   }
   return { ...defaults, ...values } as Values;
+}
+
+/** The same for a plain object: an instance, such as a schema, may have members that are not seen. */
+export function readPlainOptions<Values extends object>(
+  owner: string,
+  given: unknown,
+  rules: Readonly<Record<string, Rule>>,
+  defaults: object = {},
+): Values {
+  if (!isPlain(Object(given))) throwProblem(owner, NO_OBJECT);
+
+  return readOptions(given, rules, defaults, {}, owner);
 }
 
 function readMembers(given: object, rules: object, prefix: string) {

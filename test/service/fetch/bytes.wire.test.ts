@@ -130,7 +130,14 @@ test('bytes throws for a schema, for unknown options or what is none, and for a 
     '~standard' = schemaOf((value) => ({ value }))['~standard'];
   })();
   const other = /^TypeError: bytes: .*(?:is no option; correct or remove it|must be an object)/;
-  for (const none of [schema, 10, null, [], () => ({})]) assert.throws(() => bytes(none as never), other);
+  const inherits = new (class {
+    get '~standard'() {
+      return schema['~standard'];
+    }
+  })();
+  for (const none of [schema, inherits, new Map(), 10, null, [], () => ({})]) {
+    assert.throws(() => bytes(none as never), other);
+  }
   assert.throws(() => bytes({ limit: 1 } as never), other);
   assert.throws(() => bytes(schemaOf((value) => ({ value })) as never), other);
   assert.throws(() => bytes({ limitBytes: 0 }), /^TypeError: bytes: limitBytes: must be/);

@@ -912,7 +912,7 @@ describe('mounts that cannot be', () => {
     const noHandler = 'mount /a: needs a handler, such as (request) => app.fetch(request)';
     assert.throws(() => mount('/a', open, undefined as never), { name: 'TypeError', message: noHandler });
     const noOption = /^TypeError: mount \/a: (?:\w+: is no option; correct or remove it|must be an object)/;
-    for (const none of [{ limit: 1 }, 20, null, []] as never[]) {
+    for (const none of [{ limit: 1 }, new Map(), 20, null, []] as never[]) {
       assert.throws(() => mount('/a', open, handler, none), noOption);
     }
     for (const limitBytes of [0, 1.5, 1024 ** 3 + 1, '5' as never]) {

@@ -79,7 +79,14 @@ test('json(undefined), such as from a misspelled name, does not accept every bod
 
 test('json throws for unknown options, and for a number or a list in place of options [H2]', () => {
   const wrong = /^TypeError: json: (?:\w+: is no option; correct or remove it|must be an object)/;
-  for (const options of [{ limit: 10 }, { limitBytes: 10, type: ['text/x'] }, 10, null, []] as never[]) {
+  for (const options of [
+    { limit: 10 },
+    { limitBytes: 10, type: ['text/x'] },
+    new Map(),
+    10,
+    null,
+    [],
+  ] as never[]) {
     assert.throws(() => json(AS_IT_IS, options), wrong);
   }
 });
