@@ -405,6 +405,16 @@ test('counts the field of a peer without address only with any [J1]', () => {
   }
 });
 
+test('takes no field that may be two joined ones from a request without a socket, as adapters make it [J1]', () => {
+  const values = [`${base64}, ${base64}`, `${base64},`, `${base64}, `];
+  for (const value of values) {
+    const outcomes = [null, {}].map((socket) =>
+      outcomeOf({ source: 'base64', proxies: 'any' }, thumbprint, [value], socket),
+    );
+    assert.deepEqual(outcomes, ['certificate-malformed', 'accepted'], value);
+  }
+});
+
 const WRONG_PROXIES =
   'must be a list of IP addresses and CIDR ranges, each without a zone, not IPv4-mapped, and without bits ' +
   'beyond its prefix; or the one word any, if only the proxy can connect';

@@ -184,7 +184,7 @@ function readSocket({ socket }: RequestFacts) {
 const MAX_LENGTH = 16_384;
 
 const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): ReadCertificate =>
-  function readField({ rawHeaders, socket, isOfFetch }) {
+  function readField({ rawHeaders, socket }) {
     const [value = '', ...others] = fieldValues(rawHeaders, name);
     if (value === '' && others.length === 0) return refuse('certificate-missing');
 
@@ -193,6 +193,6 @@ const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): 
     if (!isTrusted(remoteAddress)) return refuse('certificate-untrusted');
 
     const isOne = others.length === 0 && value.length <= MAX_LENGTH;
-    const thumbprint = isOne ? read(value, isOfFetch) : undefined;
+    const thumbprint = isOne ? read(value, !socket) : undefined;
     return thumbprint ?? refuse('certificate-malformed');
   };

@@ -5,9 +5,9 @@ import { createHash } from 'node:crypto';
 
 /**
  * Returns the thumbprint (RFC 8705 §3.1), or `undefined` for a value that is not of its form. With
- * `isOfFetch`, it may be several fields, joined with a comma and a space, and trimmed.
+ * `mayBeJoined`, it may be several fields, joined with a comma and a space, and trimmed.
  */
-export type ReadValue = (value: string, isOfFetch?: boolean) => string | undefined;
+export type ReadValue = (value: string, mayBeJoined: boolean) => string | undefined;
 
 interface Form {
   readonly usualField: string;
@@ -55,9 +55,9 @@ function readPem(value: string) {
 }
 
 /** As Traefik writes a chain: the certificate of the client comes first. */
-function readFirstBase64(value: string, isOfFetch?: boolean) {
+function readFirstBase64(value: string, mayBeJoined: boolean) {
   // RFC 9110 §5.3: the first of several fields may be the client's own, and a list itself.
-  const isJoined = isOfFetch && /,(?: |$)/.test(value);
+  const isJoined = mayBeJoined && /,(?: |$)/.test(value);
   return isJoined ? undefined : thumbprintOfBase64(value.split(',', 1)[0]);
 }
 

@@ -22,21 +22,22 @@ export interface RequestFacts {
   readonly host: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
-  /** Whose peer and certificate a part may ask for. A Fetch `Request` has none. */
+  /**
+   * Whose peer and certificate a part may ask for. A Fetch `Request` has none, and one value of it may be
+   * several fields, joined with a comma and a space, and trimmed.
+   */
   readonly socket?: unknown;
-  /** In a Fetch `Request`, one value may be several fields, joined with a comma and a space, and trimmed. */
-  readonly isOfFetch?: boolean;
   /** The URI that a proxy asks about, used in place of `host`. */
   readonly uri?: () => string | Refused;
 }
 
-export function readFacts(request: RawRequest, isOfFetch = false): RequestFacts | Refused {
+export function readFacts(request: RawRequest): RequestFacts | Refused {
   const { method = '', url = '', originalUrl = url, rawHeaders, httpVersion, socket } = request;
   const host = readHost(rawHeaders, httpVersion);
   if (host instanceof Refused) return host;
 
   const path = originPath(originalUrl);
-  return path instanceof Refused ? path : { method, host, path, rawHeaders, socket, isOfFetch };
+  return path instanceof Refused ? path : { method, host, path, rawHeaders, socket };
 }
 
 /** `name` is in lower case (RFC 9110 §5.1). */
