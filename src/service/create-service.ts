@@ -4,19 +4,18 @@ import { createChecks, type Checks } from '../gate/checks.ts';
 import type { Early } from '../gate/record.ts';
 import { open } from '../gate/rules/access.ts';
 import { systemClock, type Clock } from '../verify/base/clock.ts';
-import { isPlain } from '../verify/base/encoding.ts';
 import { Part } from '../verify/base/part.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
 import { listen } from './connection/listen.ts';
 import { Listener } from './connection/listener.ts';
-import { describeRoutes, isMount, mountProblems, withMounts } from './fetch/mounts.ts';
+import { describeRoutes, mountProblems, withMounts } from './fetch/mounts.ts';
 import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
 import { Pipeline, type PipelineOptions, type Readers } from './request/pipeline.ts';
 import { Responder } from './request/responder.ts';
 import { tellResponses } from './request/tell-responses.ts';
 import { get, type Route, type Routes } from './routes/route.ts';
-import { createRouter, routesProblems } from './routes/router.ts';
+import { createRouter, isMount, routesProblems } from './routes/router.ts';
 
 /** Made by `createService`. */
 export interface Service {
@@ -216,12 +215,7 @@ function readinessOf({ isStopping }: Phase, isReady: () => boolean) {
 export function problemsOf(served: Routes, { isPolicy }: Kind, paths: readonly string[] = []): string[] {
   const probes = isPolicy ? [] : [HEALTH_PATH, READINESS_PATH];
   const ownPaths = [...new Set([...probes, ...paths])];
-  const { routes: all }: Routes = Object(served);
-  const isTable = Array.isArray(all) && isPlain(served);
-  if (!isTable) return routesProblems(served, ownPaths, isPolicy);
-
-  // Copied: `filter` would skip holes.
-  const routes = [...all].filter((route) => !isMount(route));
-  const ofRoutes = routesProblems({ ...served, routes }, ownPaths, isPolicy);
-  return [...ofRoutes, ...mountProblems(all.filter(isMount), ownPaths, isPolicy)];
+  const mounts = [Object(served).routes].flat().filter(isMount);
+  const ofRoutes = routesProblems(served, ownPaths, isPolicy);
+  return [...ofRoutes, ...mountProblems(mounts, ownPaths, isPolicy)];
 }

@@ -1,11 +1,11 @@
 // A check of every route's access, by requests with tokens of a test issuer.
 import { systemClock } from '../verify/base/clock.ts';
 import { STATUSES } from '../gate/replies/challenge.ts';
-import { isBelow, isMount } from '../service/fetch/mounts.ts';
+import { isBelow } from '../service/fetch/mounts.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
 import { parsePattern } from '../service/routes/pattern.ts';
-import { createRouter } from '../service/routes/router.ts';
+import { createRouter, isMount } from '../service/routes/router.ts';
 import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
 import { createService, OWN_ROUTES, problemsOf } from '../service/create-service.ts';

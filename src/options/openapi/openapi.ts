@@ -2,9 +2,8 @@
 // inputs, access, and the refusals that they can give. Does not list mounts, `HEAD`, or the service's own
 // paths.
 import type { JsonObject } from '../../verify/base/encoding.ts';
-import { isMount } from '../../service/fetch/mounts.ts';
 import { upstream, type Route, type Routes } from '../../service/routes/route.ts';
-import { createRouter, routesProblems } from '../../service/routes/router.ts';
+import { createRouter, isMount, routesProblems } from '../../service/routes/router.ts';
 import { isProtected, type InForce } from './access.ts';
 import { keyOf, operationIds, requireDetails, type OpenApiDetails } from './details.ts';
 import { present, requireInfo, securityScheme, type OpenApiInfo } from './info.ts';
@@ -47,13 +46,12 @@ export function openApi(served: Routes, info: OpenApiInfo, details: OpenApiDetai
 
 /** Throws if they cannot be served. */
 function listedRoutes(served: Routes) {
-  const { routes: all, ...others }: Routes = Object(served);
-  const routes = [all].flat().filter((route) => !isMount(route));
-  const isPolicy = routes.some((route) => route?.handler === upstream);
-  const problems = routesProblems({ ...others, routes: all && routes }, [], isPolicy);
+  const { routes }: Routes = Object(served);
+  const isPolicy = [routes].flat().some((route) => route?.handler === upstream);
+  const problems = routesProblems(served, [], isPolicy);
   if (problems.length > 0) throw new TypeError(problems.join('\n'));
 
-  return routes;
+  return routes.filter((route) => !isMount(route));
 }
 
 function pathsOf(

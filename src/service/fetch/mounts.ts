@@ -3,8 +3,8 @@
 import { pathSegments, type RequestFacts } from '../../verify/request/facts.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 import type { Readers } from '../request/pipeline.ts';
-import type { Matched } from '../routes/router.ts';
-import { isRoute, routeOf, type MountOptions, type Route } from '../routes/route.ts';
+import { isMount, type Matched } from '../routes/router.ts';
+import { routeOf, type MountOptions, type Route } from '../routes/route.ts';
 
 /** A `Request` cannot have them. */
 const OTHER_METHODS = ['CONNECT', 'TRACE'];
@@ -13,9 +13,6 @@ const OTHER_METHODS = ['CONNECT', 'TRACE'];
 const USUAL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 const segmentsOf = ({ mounted }: Route) => mounted?.segments ?? [];
-
-/** In JavaScript, a route may be anything. */
-export const isMount = (route: unknown) => isRoute(route) && route.mounted !== undefined;
 
 export function isBelow(mount: Route, path: string) {
   const texts = pathSegments(path);

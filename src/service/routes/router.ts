@@ -14,6 +14,7 @@ import {
   type Patterned,
 } from './pattern.ts';
 import {
+  isRoute,
   isRule,
   routeProblems,
   type PathParameters,
@@ -109,7 +110,7 @@ function matchesOf(route: Route): CreateMatch {
 
 /**
  * The problems of routes: unknown members, what is not a route or rule, and patterns that are invalid,
- * overlap, or match one of `ownPaths`.
+ * overlap, or match one of `ownPaths`. Mounts have their own.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = [], isPolicy = false): string[] {
   const { routes, rules = [], ...others }: Routes = Object(served);
@@ -120,11 +121,16 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
 
   return [
     ...strange,
-    ...problemsOfAll([...routes], ownPaths, isPolicy),
-    // Copied: `flatMap` would skip holes.
+    // Copied: `filter` and `flatMap` would skip holes.
+    ...problemsOfAll([...routes].filter(isNoMount), ownPaths, isPolicy),
     ...[...rules].flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
   ];
 }
+
+/** In JavaScript, a route may be anything. */
+export const isMount = (route: unknown) => isRoute(route) && route.mounted !== undefined;
+
+const isNoMount = (route: unknown) => !isMount(route);
 
 const NO_TABLE = 'routes and rules: must be members of a plain object';
 

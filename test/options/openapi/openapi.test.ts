@@ -507,6 +507,17 @@ describe('throws a TypeError', () => {
       () => openApi({ routes }, { ...INFO, issuer: 'idp' }),
       /^info: issuer must be a URL$/,
     ],
+    [
+      'for a table of a class, whose rules would be inherited',
+      () =>
+        openApi(
+          new (class {
+            routes = routes;
+          })() as never,
+          INFO,
+        ),
+      /members of a plain object/,
+    ],
     ['without routes', () => openApi({} as never, INFO), /routes and rules: must be lists/],
     ['for null in place of routes', () => openApi(null as never, INFO), /routes and rules: must be lists/],
     ['for routes that cannot be served', () => documentOf([{} as never]), /is not a route/],
