@@ -71,5 +71,8 @@ export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord 
   return extendRecord(extendRecord(record, found), { reason: refusal.reason, refusal });
 }
 
+/** The same before anything is known of the request. */
+export const turnedAwayBy = (thrown: unknown) => turnAway({}, thrown);
+
 /** `undefined`: the request needs no reply before access is checked. */
 export type Early = (facts: RequestFacts) => RequestRecord | undefined;

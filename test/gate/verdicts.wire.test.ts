@@ -80,6 +80,7 @@ test('onVerdict is told of a request whose URL or form cannot be one', async (t)
   const { gate, events } = openGate(t);
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
   await gate.check({ method: 'GET', url: 'https://a b/x', headers: [['traceparent', traceparent]] }, mayRead);
+  await gate.check({ method: 'GET', url: 'orders', headers: [] }, mayRead);
   await gate.check(requestWith('/x/../admin'), mayRead);
   assert.deepEqual(
     events.map(({ method, path, reason, status, traceparent: trace }) => [
@@ -91,6 +92,7 @@ test('onVerdict is told of a request whose URL or form cannot be one', async (t)
     ]),
     [
       ['GET', '/x', 'host-refused', 400, traceparent],
+      ['GET', null, 'host-refused', 400, null],
       ['GET', '/x/../admin', 'target-refused', 400, null],
     ],
   );

@@ -9,7 +9,7 @@ import { claimsOf, copyOf, isGenuine, schemeOf, type Caller } from '../../verify
 import { readFacts, type RawRequest } from '../../verify/request/facts.ts';
 import type { Answers } from '../checks.ts';
 import type { Judged, Tell } from '../events.ts';
-import { turnAway, type RequestRecord } from '../record.ts';
+import { turnedAwayBy, type RequestRecord } from '../record.ts';
 import { nonceFields } from '../replies/refusal-replies.ts';
 import { pairsOf } from '../replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from '../rules/access.ts';
@@ -42,8 +42,6 @@ function send(response: ServerResponse, { status, headers, body }: RefusalReply)
   response.end(body);
 }
 
-const turnedAwayBy = (error: unknown) => turnAway({}, error);
-
 const ADMITTED = { admitted: true, status: null };
 
 interface GateParts extends Answers {
@@ -57,14 +55,13 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     access: DecidedAccess<unknown>,
     given: GateRequest | FetchRequest,
   ): MaybePromise<RequestRecord> {
-    // A server may have a member of that name.
-    const isOfFetch = !isOfNode(given);
-    const refused = (isOfFetch && request.refused) || refuseForm(request);
-    if (refused !== undefined) return turnAway({}, refused);
+    // A server's own request may have a member of that name.
+    const refused = (!isOfNode(given) && request.refused) || refuseForm(request);
+    if (refused !== undefined) return turnedAwayBy(refused);
     if (access.credentials === 'ignored') return {};
 
-    const facts = readFacts(request, isOfFetch);
-    if (facts instanceof Refused) return turnAway({}, facts);
+    const facts = readFacts(request);
+    if (facts instanceof Refused) return turnedAwayBy(facts);
 
     return early(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });
   }
@@ -85,7 +82,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     return { refusal: { status, headers: pairsOf(fields), body: String(content) || null } };
   }
 
-  /** One verdict for a request, also if it comes after the beginning of its `response`. */
+  /** Gives one verdict. If `response` has begun by then, that is a bug of the server. */
   async function judge<Admitted>(
     given: GateRequest | FetchRequest,
     access: DecidedAccess<Admitted>,
@@ -101,7 +98,7 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
 
     void tell?.(request, record, ADMITTED);
     const headers = pairsOf(nonceFields(record));
-    // In this turn: in the next, the response may have begun.
+    // Now: a turn later, the response may have begun.
     for (const [name, value] of headers) response?.setHeader(name, value);
     return { caller: access.admit(record.caller), headers };
   }

@@ -39,12 +39,13 @@ function requestOfFetch(request: FetchRequest): ReadRequest {
   if (typeof method !== 'string' || typeof url !== 'string' || !isIterable) throw new TypeError(NO_REQUEST);
 
   // Read as text: for `new URL`, a backslash or `#` ends the authority, and white space is nothing.
-  const [, authority = '', target = ''] = URL_AS_SENT.exec(url) ?? [];
+  const [asSent, authority = '', target = ''] = URL_AS_SENT.exec(url) ?? [];
   const fields = fieldsOf(headers);
   const refused = refuseUrl(url, authority, fields.get('host'));
   fields.set('host', [authority]);
-  // RFC 9110 §4.2.3
-  return { method, url: target || '/', rawHeaders: rawHeadersOf(fields), refused };
+  // RFC 9110 §4.2.3: an empty path is `/`. What is no http(s) URL has none.
+  const path = asSent && (target || '/');
+  return { method, url: path, rawHeaders: rawHeadersOf(fields), refused };
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {

@@ -6,7 +6,7 @@ import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Asked, Decide } from '../../gate/decide.ts';
-import { extendRecord, turnAway, type Early, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, turnedAwayBy, type Early, type RequestRecord } from '../../gate/record.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { createAuthorize } from '../fetch/authorize.ts';
 import { isResponse } from '../fetch/response.ts';
@@ -49,7 +49,7 @@ export class Pipeline {
   respond(exchange: Exchange): MaybePromise<RequestRecord> {
     const { readFacts, early, matchRoute } = this.#readers;
     const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
-    if (facts instanceof Refused) return turnAway({}, facts);
+    if (facts instanceof Refused) return turnedAwayBy(facts);
 
     const replied = early(facts);
     if (replied !== undefined) return extendRecord({ facts }, replied);

@@ -7,7 +7,7 @@ import { UsageError } from '../../verify/base/events.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
-import { extendRecord, turnAway, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/record.ts';
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
@@ -16,7 +16,7 @@ import { HandlerReply } from '../routes/handler-result.ts';
 import { bind, type AfterLast, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 
-const CUT = 'the body of a Response failed with a refusal, after its head was sent';
+const CUT = 'the body of a Response failed with fail() or a refusal after its head was sent';
 
 export class Responder {
   readonly #pipeline;
@@ -48,7 +48,7 @@ export class Responder {
     const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || connection.isEnding;
-    const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), bug);
+    const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), turnedAwayBy);
 
     const send = (known: RequestRecord): unknown => {
       const held = this.#held;
@@ -81,7 +81,7 @@ export class Responder {
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */
   refuseConnection(refused: Refused, request: RawRequest): Reply {
-    const replied = this.#replies.finish(turnAway({}, refused), request);
+    const replied = this.#replies.finish(turnedAwayBy(refused), request);
     const { reply } = replied;
     const arrival = { request, arrivedAtMillis: this.startTiming() };
     this.#observer.observe(arrival, replied, reply.status);
@@ -147,8 +147,6 @@ export class Responder {
     if (observer.isWatching || record.reason !== undefined) observer.observe(exchange, record, status);
   }
 }
-
-const bug = (error: unknown) => turnAway({}, error);
 
 /** After the head, neither a refusal nor `fail()` can be sent. */
 function failureOf(error: unknown) {

@@ -534,7 +534,7 @@ test('the log names the method of a request that is refused before its target is
 test('a request of Node may have any further member, such as one named refused', async (t) => {
   const gate = await openGate(t);
   const { authorization } = issuer.bearer(READER);
-  const request = { ...requestWith('Authorization', authorization), refused: true, isOfFetch: true };
+  const request = { ...requestWith('Authorization', authorization), refused: true };
   assert.equal((await gate.check(request, access)).refusal, undefined);
 });
 
