@@ -164,7 +164,7 @@ const PROGRAMS: readonly Readonly<{ when: string; entries: readonly string[]; be
   { when: '`createGate`', entries: ['gate.ts'], beside: 0 },
   { when: '`createService`', entries: ['gatehouse.ts'], beside: 1 },
   {
-    when: '`runService`',
+    when: '`runService` or `loadSettings`',
     entries: ['process/run.ts', 'settings/load-settings.ts', 'settings/dot-env.ts', 'settings/yaml.ts'],
     beside: 2,
   },
