@@ -1,5 +1,5 @@
-// The public functions that need settings, loaded when they are called: what makes a gate or a service of
-// options alone loads no table, no source and nothing of the process.
+// The public functions that need settings. They load the settings and the process when they are called, so
+// that a program that passes options in code loads neither.
 import type { ServiceOptions } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import type { Environment } from '../settings/sources.ts';

@@ -10,7 +10,7 @@ import type { Settings } from '../settings/load-settings.ts';
 /** Called before the server listens; the start waits for it. */
 export type OnStart = (options: ServiceOptions) => unknown;
 
-/** Called at the end of the drain, which waits for it. */
+/** Called at the end of the drain, which waits up to 10 s for it. */
 export type OnStop = () => unknown;
 
 /** The second argument of `runService` and `runForwardAuth`. */

@@ -128,7 +128,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }
 
-/** What is wrong in itself may be no URL, and so not to be compared. */
+/** Both problems of a wrong value. Comparing it may throw, since it may not even be a URL. */
 function both(wrong: string, judge: () => string | undefined) {
   const unfit = catching('TypeError', judge);
   return unfit === undefined ? wrong : `${wrong}; ${unfit}`;

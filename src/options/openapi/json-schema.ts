@@ -35,7 +35,7 @@ const VALUES = ['const', 'enum', 'default', 'examples', 'example'];
 /** Names below these are no keywords (JSON Schema 2020-12, Core §8.2.4, §10.2.2.4, §10.3.2). */
 const NAMED = ['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'];
 
-/** To the schema or a part of it by a JSON Pointer; a name (`$anchor`) is found from anywhere. */
+/** A JSON Pointer changes when the schema moves; the name of an `$anchor` does not. */
 const POINTER = /^#(?=\/|$)/;
 
 /** Whether it refers to itself or a part of itself. */

@@ -86,7 +86,7 @@ function requestBodyOf({ body }: Route, operationId: string, schemas: Schemas): 
 function placed(schema: JsonObject, name: string, schemas: Schemas): JsonObject {
   if (!hasReferences(schema)) return schema;
 
-  // OpenAPI 3.1 §4.8.7: names are of letters, digits, `.`, `-` and `_`; an operationId may be any text.
+  // OpenAPI 3.1 §4.8.7: a name may only have letters, digits, `.`, `-` and `_`; an operationId, anything.
   let key = name.replace(/[^\w.-]/g, '_');
   while (key in schemas) key += '_';
   const address = `#/components/schemas/${key}`;

@@ -57,7 +57,7 @@ export class RevocationStore {
     return new Promise((resolve) => {
       const [first = ''] = keys;
       const isSent = this.#client.send(first, ['MGET', ...keys], (reply) => {
-        // A slot of a cluster is moving, with one key after another.
+        // While a slot of a Redis Cluster moves, its keys can be at two nodes.
         if (keys.length > 1 && reasonIn(reply) === 'TRYAGAIN') {
           this.#askOneByOne(keys, dueAt, resolve);
           return true;

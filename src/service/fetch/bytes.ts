@@ -3,7 +3,7 @@
 import { readBody } from '../routes/body.ts';
 import { readBodyOptions, type BodyInput, type BodyOptions } from '../routes/inputs.ts';
 
-/** That their memory is no `SharedArrayBuffer` is what Fetch and Web Crypto demand in newer types. */
+/** In newer types, Fetch and Web Crypto refuse bytes that may be in a `SharedArrayBuffer`. */
 type Bytes = Uint8Array & { readonly buffer: ArrayBuffer };
 
 /**

@@ -4,8 +4,8 @@
 /** Of 4 bytes each. With fewer, keys that are used alternately would evict each other's mark. */
 const LEAST_MARKS = 65_536;
 const MARKS_OF_A_VALUE = 4;
-/** A share of the marks. */
-const RARELY = 1 / 32;
+/** How likely it is that a mark keeps its place for longer than its turn. */
+const STAYS = 1 / 32;
 
 /**
  * Holds at most `capacity` values, rounded up to even. Keys are ASCII, and end in 8 characters of base64url
@@ -49,7 +49,7 @@ export class Cache<Value> {
     if (marks[slot] === mark || marks[slot + 1] === mark) return true;
 
     // Now and then the earlier one stays, or three keys used in turn would evict each other for ever.
-    if (Math.random() > RARELY) marks[slot + 1] = marks[slot] ?? 0;
+    if (Math.random() > STAYS) marks[slot + 1] = marks[slot] ?? 0;
     marks[slot] = mark;
     return false;
   }

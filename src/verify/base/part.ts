@@ -25,7 +25,7 @@ export class Part<Option extends string, Content> {
     return new Part(option, content, isShared);
   }
 
-  /** That it is for. In declarations, private members have no type: this tells parts apart. */
+  /** That it is for. Declarations omit private members' types; this one tells parts apart. */
   get option() {
     return this.#option;
   }
