@@ -161,7 +161,9 @@ export function routeProblems(route: unknown, isPolicy: boolean) {
   return isPlaced ? [] : [MISPLACED];
 }
 
-const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
+export const NO_ROUTE =
+  'is not a route; make one with get, post, put, patch or del of the same copy of the package';
+
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
 const NO_ACCESS = 'needs an access, such as authenticated or needs(), of the same copy of the package';

@@ -16,6 +16,7 @@ import {
 import {
   isRoute,
   isRule,
+  NO_ROUTE,
   routeProblems,
   type PathParameters,
   type PrefixRule,
@@ -121,16 +122,14 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
 
   return [
     ...strange,
-    // Copied: `filter` and `flatMap` would skip holes.
-    ...problemsOfAll([...routes].filter(isNoMount), ownPaths, isPolicy),
+    // Copied: `flatMap` would skip holes.
+    ...problemsOfAll([...routes], ownPaths, isPolicy),
     ...[...rules].flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
   ];
 }
 
 /** In JavaScript, a route may be anything. */
 export const isMount = (route: unknown) => isRoute(route) && route.mounted !== undefined;
-
-const isNoMount = (route: unknown) => !isMount(route);
 
 const NO_TABLE = 'routes and rules: must be members of a plain object';
 
@@ -139,8 +138,12 @@ const NO_RULE = 'rules: must be a list of rules that under() makes';
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
   const index = new Index<Patterned>();
 
-  return routes.flatMap((route) => {
+  return routes.flatMap((route, at) => {
+    if (isMount(route)) return [];
+
     const { method, pattern }: Route = Object(route);
+    if (method === undefined) return `routes[${at}]: ${NO_ROUTE}`;
+
     const literals = parsePattern(pattern);
     const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
     const ofRoute = [...routeProblems(route, isPolicy), ...ofPattern];

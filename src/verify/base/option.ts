@@ -1,7 +1,7 @@
 // Options: what code may give, checked where its part is made. Promises: each option is read once, and no
 // text is parsed; the first that is wrong throws a TypeError that names it and says how to write it. Each
 // ring has the rules and defaults of its own options.
-import { catching, isPlain } from './encoding.ts';
+import { catching, isJsonObject, isPlain } from './encoding.ts';
 
 /** What is wrong with a value, and how to write it; `undefined` if it is good. Never shows the value. */
 export type Rule = (value: unknown) => string | undefined;
@@ -34,9 +34,7 @@ export function readOptions<Values extends object>(
   missing: object = {},
   owner = '',
 ): Values {
-  if (typeof given !== 'object' || given === null) {
-    throwProblem(owner || 'options', NO_OBJECT);
-  }
+  if (!isJsonObject(given)) throwProblem(owner || 'options', NO_OBJECT);
 
   const prefix = owner && `${owner}: `;
   const values = readMembers(given, rules, prefix);

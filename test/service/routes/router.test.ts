@@ -224,11 +224,8 @@ test('treats a colon inside a segment as text', () => {
 
 const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
 
-/** For what is not a route, with its method and pattern. */
-const strange = (method?: unknown, pattern?: unknown) => [
-  `${method} ${pattern}: ${NO_ROUTE}`,
-  `${method} ${pattern}: ${noPattern(A_TEXT)}`,
-];
+/** For what has no pattern to name it by. */
+const strange = (at = 0) => [`routes[${at}]: ${NO_ROUTE}`];
 
 const NO_LISTS = ['routes and rules: must be lists'];
 
@@ -238,11 +235,11 @@ const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 for (const [what, routes, problems] of [
   ['an empty object', { routes: [{}] }, strange()],
-  ['null and false', { routes: [null, false] }, [...strange(), ...strange()]],
+  ['null and false', { routes: [null, false] }, [...strange(), ...strange(1)]],
   ['a string', { routes: ['/a'] }, strange()],
   ['a function', { routes: [routeAt] }, strange()],
   ['a list of routes in the list', { routes: [[routeAt('/a')]] }, strange()],
-  ['a hole', { routes: Object.assign([routeAt('/a')], { 2: routeAt('/b') }) }, strange()],
+  ['a hole', { routes: Object.assign([routeAt('/a')], { 2: routeAt('/b') }) }, strange(1)],
   ['a rule among the routes', { routes: [under('/a', authenticated)] }, strange()],
   ['no routes', {}, NO_LISTS],
   ['a route in place of a list', { routes: routeAt('/a') }, NO_LISTS],

@@ -211,7 +211,7 @@ for (const [name, cases] of Object.entries(WRONG)) {
 }
 
 test('refuses what is no object, and names what every gate needs', () => {
-  for (const given of [undefined, null, 'idp.test', 5, () => {}]) {
+  for (const given of [undefined, null, 'idp.test', 5, () => {}, [], ['idp.test']]) {
     assert.equal(problemOf(given), 'options: must be an object with a member for each option');
   }
   assert.equal(problemOf({}), 'domain: the issuer base URL is required; set this to its host name');
