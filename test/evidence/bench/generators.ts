@@ -1,7 +1,7 @@
 /* Puts load on a server, and gives no figure if any response was unexpected. */
 import { fileURLToPath } from 'node:url';
 import { hasWrk, outputOf, type RunningServer } from './processes.ts';
-import type { Expected } from './plan.ts';
+import { isShort, type Expected } from './plan.ts';
 import type { Records } from './pools.ts';
 
 export interface Job {
@@ -97,8 +97,8 @@ export interface Throughput {
 
 /** wrk does not read bodies, so our own generator, which does, sends a sample first. */
 export async function throughput(server: RunningServer, job: Job): Promise<Throughput> {
-  // wrk takes whole seconds.
-  const isWrk = hasWrk && Number.isInteger(job.seconds);
+  // wrk takes whole seconds, and does not stop when there are no more records.
+  const isWrk = hasWrk && Number.isInteger(job.seconds) && (job.repeats || !isShort);
   try {
     // A sample would use up new tokens; the warm-up has already checked the responses to such tokens.
     if (isWrk && job.repeats) await sample(server, job);

@@ -7,11 +7,11 @@ const wholeNumber = (name: string, otherwise: number): number => {
   return value;
 };
 
-/** Only the cases that have a goal, in more and shorter rounds: less than ten minutes. */
+/** Only the cases that have a goal, in more rounds: about 13 minutes. */
 export const isShort = process.env.BENCH_SHORT === '1';
 
 export const ROUNDS = wholeNumber('BENCH_ROUNDS', isShort ? 15 : 5);
-export const SECONDS = wholeNumber('BENCH_SECONDS', isShort ? 0.5 : 1);
+export const SECONDS = wholeNumber('BENCH_SECONDS', 1);
 
 /** In a short run, other servers take part in every third round. */
 export const takesPart = ({ name }: { readonly name: string }, round: number): boolean =>
@@ -27,7 +27,7 @@ export const DISTINCT_TOKENS = wholeNumber(
 export const RATE = 1_000;
 /**
  * New tokens, and as many forged ones, for each round of their cases: about twice as many as a server here
- * can verify. wrk takes whole seconds; our own generator, which a short run uses, stops when there are no more.
+ * can verify. In a short run, our own generator sends fewer: it stops when there are no more.
  */
 export const SLICE = isShort ? 15_000 : 50_000 * Math.ceil(SECONDS);
 /** New proofs, or bound tokens with their proofs. */

@@ -10,7 +10,7 @@ import type { Provider } from '../../idp/provider.ts';
 import { ask, type Response } from '../../support/client.ts';
 import { freePort } from '../../support/free-port.ts';
 import { binaryOf, NODE_LINES } from '../../support/node-lines.ts';
-import { isOurs, isShort, type ServerPlan } from './plan.ts';
+import { isOurs, type ServerPlan } from './plan.ts';
 import { AUDIENCE, ISSUER } from './pools.ts';
 
 const hasTool = (name: string, ...options: string[]): boolean =>
@@ -18,7 +18,7 @@ const hasTool = (name: string, ...options: string[]): boolean =>
 
 /** The server has the first core, everything else the second. */
 const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-c', '0,1', 'true']).status === 0;
-export const hasWrk = process.env.BENCH_LOAD !== 'node' && !isShort && hasTool('wrk', '--version');
+export const hasWrk = process.env.BENCH_LOAD !== 'node' && hasTool('wrk', '--version');
 
 /** Keeps this process, and the provider in it, off the server's core from now on. */
 export const leaveServerCore = (): void => {
@@ -43,7 +43,7 @@ export const machine = {
   node: execFileSync(NODE, ['--version'], { encoding: 'utf8' }).trim(),
   system: `${process.platform} ${process.arch}`,
   pinned: canPin ? 'server on core 0, load on core 1' : 'no',
-  load: hasWrk ? 'wrk, and our own at a constant rate' : 'our own',
+  load: hasWrk ? 'wrk, and our own where wrk cannot' : 'our own',
 };
 
 const children = new Set<ChildProcess>();
