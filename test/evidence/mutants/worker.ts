@@ -28,17 +28,25 @@ function moduleOf(path: string, { changed, text }: Task): Module {
     meta.url = pathToFileURL(path).href;
   };
 
-  const module = new SourceTextModule(source, {
-    identifier: path,
-    initializeImportMeta,
-    ...(cachedData && { cachedData }),
-  });
+  const options = { identifier: path, initializeImportMeta };
+  const faster = cachedData && withCode(source, { ...options, cachedData });
+  const module = faster ?? new SourceTextModule(source, options);
   // Its types exist only for scripts.
   const { createCachedData } = module as unknown as { createCachedData(): Buffer };
-  if (!isChanged && cachedData === undefined) {
+  if (!isChanged && faster === undefined) {
     known.set(path, { text: source, cachedData: createCachedData.call(module) });
   }
   return module;
+}
+
+/** `undefined` where V8 takes no code from before: a test has set a flag since. */
+function withCode(...given: ConstructorParameters<typeof SourceTextModule>): Module | undefined {
+  try {
+    return new SourceTextModule(...given);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_VM_MODULE_CACHED_DATA_REJECTED') throw error;
+    return undefined;
+  }
 }
 
 function synthetic(name: string, values: Readonly<Record<string, unknown>>): Module {
