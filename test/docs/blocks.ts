@@ -174,7 +174,7 @@ const PROGRAMS: readonly Readonly<{ when: string; entries: readonly string[]; be
 
 /** The parts, which a gate can have without a service. */
 const PARTS: readonly (readonly [when: string, entry: string])[] = [
-  ['`gatehouse-http/log` or any process', 'log.ts'],
+  ['`gatehouse-http/log`, `runService`, `loadSettings`, `server.js` or `runForwardAuth`', 'log.ts'],
   ['`gatehouse-http/redis` or `IDP_DPOP_REPLAY_STORE`', 'redis.ts'],
   ['`gatehouse-http/revocations` or `REVOCATION_STORE`', 'revocations.ts'],
   ['`gatehouse-http/proxy` or `IDP_PROXY`', 'proxy.ts'],
@@ -203,7 +203,7 @@ const whatToRead: Block = () => {
     const added = files.filter((file) => !known.has(file));
     return [when, namesOf(added, [...sources.keys()]).join(', '), linesIn(added, sources)];
   });
-  return tableOf(['with', 'read', 'lines, at most'], rows);
+  return tableOf(['for', 'read', 'lines (at most)'], rows);
 };
 
 /** Rounded up, which stays true for a while. */
@@ -339,7 +339,7 @@ const ordersSizes: Block = () => {
     const counts = [lines, tokens, decisions.length].map((count) => count.toLocaleString('en'));
     return [results[program.name]?.with ?? '', ...counts];
   });
-  return tableOf(['made with', 'lines', 'tokens', 'decisions'], rows);
+  return tableOf(['made with', 'lines', 'JavaScript tokens', 'safeguards'], rows);
 };
 
 /** Whether one program does what another refuses, or they differ in what is no status. */

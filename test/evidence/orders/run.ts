@@ -100,7 +100,7 @@ for (const name of differencesIn(results)) {
 
 for (const program of PROGRAMS) {
   const { lines, tokens, decisions } = sizeOf(program);
-  console.log(`${program.name}: ${lines} lines, ${tokens} tokens, ${decisions.length} decisions`);
+  console.log(`${program.name}: ${lines} lines, ${tokens} tokens, ${decisions.length} safeguards`);
   for (const what of decisions) console.log(`  ${what}`);
 }
 
