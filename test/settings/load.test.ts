@@ -277,14 +277,30 @@ test('names each setting of a resource where RESOURCE_URL is missing, with its o
   );
 });
 
+test('imports the rule of a setting only when it is set', async () => {
+  const given: unknown[] = [];
+
+  const importRule = async (raw: unknown) => {
+    given.push(raw);
+    return () => 'wrong';
+  };
+
+  const table = { x: setting('X', 'x', String, { importRule }) };
+  assert.deepEqual((await loadFrom(table, REQUIRED, '/nonexistent')).problems, []);
+  assert.deepEqual(given, []);
+  const { problems } = await loadFrom(table, { ...REQUIRED, X: 'y' }, '/nonexistent');
+  assert.deepEqual([given, problems], [['y'], ['X (environment): wrong']]);
+});
+
 test('names what is wrong with a setting and what it needs, both at once [§2]', () => {
   const needs = '; has no effect without RESOURCE_URL; set that too, or remove this';
   for (const [name, value] of [
     ['RESOURCE_SCOPES', 'a"b'],
     ['RESOURCE_DOCUMENTATION', 'no URL'],
   ] as const) {
-    const problem = onlyProblem({ environment: { ...REQUIRED, [name]: value } });
-    assert.ok(problem.startsWith(`${name} (environment): must be`) && problem.endsWith(needs), problem);
+    const environment = { ...REQUIRED, [name]: value };
+    const wrong = onlyProblem({ environment: { ...environment, RESOURCE_URL: 'https://api.test' } });
+    assert.equal(onlyProblem({ environment }), `${wrong}${needs}`);
   }
   const faulty = { ...REQUIRED, RESOURCE_URL: 'no URL', PUBLIC_URL: 'https://api.test' };
   assert.doesNotMatch(onlyProblem({ environment: faulty }), /origin/);
