@@ -429,14 +429,15 @@ describe('a key of the set', () => {
     });
   }
 
-  test('that is an RSA key without alg gets the first algorithm on the list that fits [RFC 7517 §4.4]', () => {
-    const jwk = jwkOf('RS256', { alg: undefined });
-    for (const [algorithms, first] of [
-      [['RS256', 'PS256'], 'RS256'],
-      [['PS256'], 'PS256'],
-      [['ES256', 'PS256', 'RS256'], 'PS256'],
+  test('without alg gets the first algorithm on the list that fits its type and curve [RFC 7517 §4.4]', () => {
+    for (const [of, algorithms, first] of [
+      ['RS256', ['RS256', 'PS256'], 'RS256'],
+      ['RS256', ['PS256'], 'PS256'],
+      ['RS256', ['ES256', 'PS256', 'RS256'], 'PS256'],
+      ['ES384', ['ES256', 'ES384'], 'ES384'],
+      ['ES256', ['ES384', 'ES256'], 'ES256'],
     ] as const) {
-      const key = importSigningKey(jwk, algorithms);
+      const key = importSigningKey(jwkOf(of, { alg: undefined }), algorithms);
       assert.ok(typeof key !== 'string');
       assert.equal(factsOf(key).algorithm, first);
     }
