@@ -2,7 +2,7 @@
    without each, side by side in turns, on a machine that does nothing else. Arguments select pieces by words
    in their names.
 
-   Shows: what a request costs without each [optimization](docs/speed.md#code-that-exists-only-for-speed).
+   Shows: what a request costs without each [optimization](docs/speed.md#optimizations).
    Takes: 20 min.
    Needs: a quiet machine. */
 import { rmSync } from 'node:fs';
