@@ -6,7 +6,7 @@ import { END, rectangle, svg, text, type Box, type Colours } from './draw.ts';
 /** What the picture says, for whoever does not see it. */
 export const DASHBOARD =
   'The dashboard shows three minutes of a real service: requests by status, refusals by reason, durations, tokens, ' +
-  'proofs and keys. In the second minute, a thief sends stolen tokens, and the refusals rise. A signing key was rotated.';
+  'proofs and keys. In the second minute, a thief sends stolen tokens, and the refusals rise.';
 
 interface Target {
   readonly expr: string;
