@@ -30,8 +30,8 @@ describe('docs/dpop.md on the eight combinations of RFC 9449 §7', () => {
         const headers = { Authorization: `${scheme} ${token}`, ...proof };
         const { status, body } = await service.ask('/api/private', { headers });
         const response = body.error === undefined ? `${status}` : `${status} \`${body.error}\``;
-        // Where the document says that the proof decides: the proof of this test is refused.
-        const expected = cells[column]?.replace('the proof decides', '401 `invalid_dpop_proof`');
+        // Where the document says that the response depends on the proof, this test sends an invalid proof.
+        const expected = cells[column]?.replace('depends on the proof', '401 `invalid_dpop_proof`');
         assert.equal(response, expected, `${scheme} ${field} ${bound}`);
       }
     });
