@@ -17,7 +17,7 @@ import {
 
 /** What the picture says, for whoever does not see it. */
 export const SEQUENCE =
-  'The client gets a token that is bound to its key K. Each request has the token and a new proof signed with K. ' +
+  'The client gets a token bound to its key K. Each request has the token and a new proof signed with K. ' +
   'A thief without K gets 401, and a reused proof gets 401.';
 
 /** The middle of each column. */

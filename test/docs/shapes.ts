@@ -19,7 +19,7 @@ import {
 
 /** What the picture says, for whoever does not see it. */
 export const SHAPES =
-  'The gate stands inside your server, before your handlers. A service contains your routes. A policy stands ' +
+  'The gate runs inside your server, before your handlers. A service contains your routes. A policy runs ' +
   'beside your proxy, which asks the policy about each request.';
 
 const STEP = 294;

@@ -20,7 +20,7 @@ import {
 
 /** What the picture says, for whoever does not see it. */
 export const WHERE =
-  "A client sends a token and a proof. gatehouse verifies the token with the identity provider's public keys, " +
+  "gatehouse verifies a client's token with the identity provider's public keys, " +
   "and the proof with the client's public key. Your handlers get the caller. A refused client gets the reason.";
 
 const CHECKS = ['request', 'token', 'proof', 'access'] as const;
