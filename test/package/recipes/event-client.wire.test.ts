@@ -39,12 +39,17 @@ describe('the client of an event stream', { timeout: 20_000 }, () => {
   let served: Served;
   let answers: Answer[] = [];
   let requests: IncomingMessage[] = [];
+  let tests = 0;
+  let path = '';
   let readEvents: (url: string, options: object) => AsyncGenerator<StreamEvent>;
 
   before(async () => {
     ({ readEvents } = await load('./event-client.mjs'));
     served = await serve(
       createServer((request, response) => {
+        // A request that an earlier test gave up may only arrive now.
+        if (request.url !== path) return OVER(response, request);
+
         requests.push(request);
         (answers.shift() ?? OVER)(response, request);
       }),
@@ -56,10 +61,12 @@ describe('the client of an event stream', { timeout: 20_000 }, () => {
   beforeEach(() => {
     answers = [];
     requests = [];
+    tests += 1;
+    path = `/events/${tests}`;
   });
 
   const read = (options = {}) =>
-    readEvents(`http://127.0.0.1:${served.port}/events`, {
+    readEvents(`http://127.0.0.1:${served.port}${path}`, {
       getToken: async () => 'token',
       retryMillis: 1,
       ...options,
