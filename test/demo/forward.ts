@@ -102,7 +102,7 @@ const aborted = (signal: AbortSignal) =>
 function writeProgram(directory: string): readonly string[] {
   for (const name of ['dist', 'package.json']) symlinkSync(join(ROOT, name), join(directory, name));
   const file = join(directory, 'policy.mjs');
-  writeFileSync(file, sampleUnder('Fifteen minutes', 'js'));
+  writeFileSync(file, sampleUnder('Quick start', 'js'));
   return [process.execPath, '--preserve-symlinks', file];
 }
 
@@ -110,7 +110,7 @@ function writeProgram(directory: string): readonly string[] {
 async function startPython(directory: string) {
   const port = await freePort();
   const file = join(directory, 'api.py');
-  writeFileSync(file, sampleUnder('Fifteen minutes', 'python').replace('8000', String(port)));
+  writeFileSync(file, sampleUnder('Quick start', 'python').replace('8000', String(port)));
   const child = spawn('python3', [file], { stdio: 'ignore' });
   const exited = once(child, 'exit');
   while (child.exitCode === null && !(await isListening(port))) await setTimeout(50);

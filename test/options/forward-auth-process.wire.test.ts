@@ -11,7 +11,7 @@ import { DOWN, providerSettings, runProcess } from '../support/service.ts';
 import { sampleUnder } from './forward-auth-proxies.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const POLICY = sampleUnder('Fifteen minutes', 'js');
+const POLICY = sampleUnder('Quick start', 'js');
 
 let directory = '';
 let provider: Provider;

@@ -134,7 +134,7 @@ async function showService(environment: Environment): Promise<void> {
  * 401.
  */
 async function showPolicy(environment: Environment): Promise<void> {
-  const [policy = ''] = samplesUnder('docs/forward-auth.md', 'Fifteen minutes', 'js');
+  const [policy = ''] = samplesUnder('docs/forward-auth.md', 'Quick start', 'js');
   writeFileSync(join(root.home, 'policy.mjs'), policy);
   const service = await startProcess({ environment, through, program: ['node', 'policy.mjs'] });
   try {
