@@ -3,7 +3,7 @@
    differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
    compares a tarball that was packed elsewhere.
 
-   Shows: that tarballs and images built in two folders, on two versions of Node, are byte-identical (or that
+   Shows: that tarballs and image files made in two folders, on two versions of Node, are byte-identical (or that
    a tarball equals a published one).
    Takes: 10 s.
    Needs: packages, git. */
