@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const MOST_OTHER_WORK = 0.05;
 const LOOK_MILLIS = 500;
-const LOOKS = 120;
+const LOOKS = 600;
 
 /** Whether to measure anyway; such figures are not kept. */
 export const isNoisyAllowed = process.env.BENCH_NOISY === '1';
@@ -27,7 +27,7 @@ async function shareOfOthers(): Promise<number> {
 }
 
 /**
- * Call it only while this benchmark is idle. Waits for a minute while other processes use more than 5 % of
+ * Call it only while this benchmark is idle. Waits for five minutes while other processes use more than 5 % of
  * the cores, then rejects.
  */
 export async function demandQuiet(): Promise<void> {
