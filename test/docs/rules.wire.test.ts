@@ -176,7 +176,7 @@ describe('docs/rules.yml', () => {
   });
 
   test('docs/logs-and-metrics.md explains every alert', () => {
-    const explained = tableUnder('docs/logs-and-metrics.md', 'Alerts').map(
+    const explained = tableUnder('docs/logs-and-metrics.md', 'Dashboard and alerts').map(
       ([alert = '']) => codeIn(alert)[0],
     );
     assert.deepEqual(explained, Object.keys(CAUSES));

@@ -4,8 +4,8 @@
    with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
    it.
 
-   Shows: that two MCP SDKs and `oauth4webapi` get a token, given only the API's URL, and a page in Chromium
-   reads the responses.
+   Shows: that two MCP SDKs and `oauth4webapi`, given only the API's URL, get a token, and that a
+   browser page reads the API's responses.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';
