@@ -153,16 +153,10 @@ export const withAccess = ({ prefix }: PrefixRule, access: PrefixRule['access'])
 export const isRule = MadeRule.is;
 
 /** The problems of a route besides its pattern. */
-export function routeProblems(route: unknown, isPolicy: boolean) {
-  if (!isRoute(route)) return [NO_ROUTE];
-
-  const { query, body, handler } = route;
+export function routeProblems({ query, body, handler }: Route, isPolicy: boolean) {
   const isPlaced = (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
   return isPlaced ? [] : [MISPLACED];
 }
-
-export const NO_ROUTE =
-  'is not a route; make one with get, post, put, patch or del of the same copy of the package';
 
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 

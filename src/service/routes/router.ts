@@ -16,7 +16,6 @@ import {
 import {
   isRoute,
   isRule,
-  NO_ROUTE,
   routeProblems,
   type PathParameters,
   type PrefixRule,
@@ -133,23 +132,24 @@ export const isMount = (route: unknown) => isRoute(route) && route.mounted !== u
 
 const NO_TABLE = 'routes and rules: must be members of a plain object';
 
+const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
+
 const NO_RULE = 'rules: must be a list of rules that under() makes';
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
   const index = new Index<Patterned>();
 
   return routes.flatMap((route, at) => {
+    if (!isRoute(route)) return `routes[${at}]: ${NO_ROUTE}`;
     if (isMount(route)) return [];
 
-    const { method, pattern }: Route = Object(route);
-    if (method === undefined) return `routes[${at}]: ${NO_ROUTE}`;
-
+    const { method, pattern } = route;
     const literals = parsePattern(pattern);
     const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
     const ofRoute = [...routeProblems(route, isPolicy), ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);
     if (literals) {
-      const one = { pattern, literals: [String(method), ...literals] };
+      const one = { pattern, literals: [method, ...literals] };
       problems.push(...overlapProblems(index, one));
     }
     return problems.map((problem) => `${method} ${problem}`);

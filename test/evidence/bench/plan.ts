@@ -7,7 +7,7 @@ const wholeNumber = (name: string, otherwise: number): number => {
   return value;
 };
 
-/** Only the cases that have a goal, in more rounds: about 13 minutes. */
+/** Only the cases that have a goal, in more rounds: about 10 minutes. */
 export const isShort = process.env.BENCH_SHORT === '1';
 
 export const ROUNDS = wholeNumber('BENCH_ROUNDS', isShort ? 15 : 5);

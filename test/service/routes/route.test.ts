@@ -15,6 +15,7 @@ import {
   type RouteRequest,
   type Route,
 } from '../../../src/service/routes/route.ts';
+import { routesProblems } from '../../../src/service/routes/router.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
 import type { Caller } from '../../../src/verify/caller.ts';
 import { stackOf } from '../../support/call-lines.ts';
@@ -215,11 +216,11 @@ test('no route or rule can be made with an invalid guard or input', () => {
 test('a copy of a route with an invalid access or handler is reported as no route', () => {
   const route = post('/x', open, json(), () => ({}));
   assert.deepEqual(routeProblems(route, false), []);
-  const why = ['is not a route; make one with get, post, put, patch or del of the same copy of the package'];
-  for (const access of [undefined, null, {}, 'open', scope('a')]) {
-    assert.deepEqual(routeProblems({ ...route, access: access as never }, false), why);
-  }
-  for (const handler of [undefined, null, {}]) {
-    assert.deepEqual(routeProblems({ ...route, handler: handler as never }, false), why);
+  const why =
+    'routes[0]: is not a route; make one with get, post, put, patch or del of the same copy of the package';
+  const accesses = [undefined, null, {}, 'open', scope('a')].map((access) => ({ ...route, access }));
+  const handlers = [undefined, null, {}].map((handler) => ({ ...route, handler }));
+  for (const copy of [...accesses, ...handlers]) {
+    assert.deepEqual(routesProblems({ routes: [copy as never] }), [why]);
   }
 });

@@ -224,7 +224,6 @@ test('treats a colon inside a segment as text', () => {
 
 const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
 
-/** For what has no pattern to name it by. */
 const strange = (at = 0) => [`routes[${at}]: ${NO_ROUTE}`];
 
 const NO_LISTS = ['routes and rules: must be lists'];
@@ -262,20 +261,12 @@ for (const [what, routes, problems] of [
     { route: [routeAt('/a')] },
     ['route: is unknown here; write routes and rules', ...NO_LISTS],
   ],
-  [
-    'a route without a handler',
-    { routes: [{ ...routeAt('/a'), handler: undefined }] },
-    [`GET /a: ${NO_ROUTE}`],
-  ],
-  [
-    'a route without an access',
-    { routes: [{ ...routeAt('/a'), access: undefined }] },
-    [`GET /a: ${NO_ROUTE}`],
-  ],
+  ['a route without a handler', { routes: [{ ...routeAt('/a'), handler: undefined }] }, strange()],
+  ['a route without an access', { routes: [{ ...routeAt('/a'), access: undefined }] }, strange()],
   [
     'a route with a guard in place of its access',
     { routes: [{ ...routeAt('/a'), access: scope('a') }] },
-    [`GET /a: ${NO_ROUTE}`],
+    strange(),
   ],
   [
     'rules by another name',
@@ -321,7 +312,7 @@ for (const [what, routes, problems] of [
 test('refuses a copy of a route, and an object that looks like one', () => {
   const made = routeAt('/a');
   const problem =
-    'GET /a: is not a route; make one with get, post, put, patch or del of the same copy of the package';
+    'routes[0]: is not a route; make one with get, post, put, patch or del of the same copy of the package';
   for (const route of [
     { ...made },
     Object.create(made),
