@@ -42,7 +42,7 @@ function discoveryDocument({ issuer, scopes }: TokenService): Record<string, unk
     subject_types_supported: ['public'],
     grant_types_supported: ['client_credentials'],
     id_token_signing_alg_values_supported: ['RS256'],
-    token_endpoint_auth_methods_supported: ['client_secret_post'],
+    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
     dpop_signing_alg_values_supported: PROOF_ALGORITHMS,
   };
 }

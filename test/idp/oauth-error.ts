@@ -17,15 +17,17 @@ export type OAuthErrorCode =
 export class OAuthError extends Error {
   readonly code: OAuthErrorCode;
   readonly status: number;
+  readonly #fields: Readonly<Record<string, string>>;
 
-  constructor(code: OAuthErrorCode, description: string, status = 400) {
+  constructor(code: OAuthErrorCode, description: string, status = 400, fields = {}) {
     super(description);
     this.code = code;
     this.status = status;
+    this.#fields = fields;
   }
 
   toReply(): Reply {
-    const headers = { 'Cache-Control': 'no-store', ...(this.status === 405 ? { Allow: 'POST' } : {}) };
+    const headers = { 'Cache-Control': 'no-store', ...this.#fields };
     return json(this.status, { error: this.code, error_description: this.message }, headers);
   }
 }

@@ -18,6 +18,7 @@ before(async () => {
       { ...client, id: 'plain', scopes: [] },
       { ...client, id: 'half-hour', claims: { exp: NOW_SECONDS + 1800 } },
       { ...client, id: 'expired', claims: { exp: NOW_SECONDS - 60 } },
+      { ...client, id: 'a +', secret: 'b:c :d' },
       { ...client, id: 'interactive', grantTypes: ['authorization_code'] },
     ],
     scopes: ['read:messages', 'write:messages', 'read:admin'],
@@ -35,6 +36,18 @@ function post(body: unknown, headers: Record<string, string> = {}): RequestOptio
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: text };
 }
+
+const FORM = 'application/x-www-form-urlencoded';
+
+/** What `curl -d` sends. */
+const postForm = (fields: Record<string, string> | string, headers: Record<string, string> = {}) =>
+  post(String(new URLSearchParams(fields)), { 'Content-Type': FORM, ...headers });
+
+const basic = (text: string) => ({ Authorization: `Basic ${Buffer.from(text).toString('base64')}` });
+
+const asForm = () => good as Record<string, string>;
+
+const GRANT = { grant_type: 'client_credentials' };
 
 function claimsOf(response: Record<string, unknown>): Record<string, unknown> {
   const payload = String(response['access_token']).split('.')[1]!;
@@ -65,6 +78,38 @@ test('sends no scope and a default subject when the client has neither', async (
   assert.equal(claimsOf(response)['sub'], 'plain@clients');
 });
 
+test('takes a form as it takes JSON [RFC 6749 §4.4.2]', async () => {
+  const response = await fetchJson(tokenUrl(), postForm({ ...asForm(), scope: 'read:messages' }));
+  assert.equal(claimsOf(response)['scope'], 'read:messages');
+});
+
+test('takes a parameter without a value as omitted [RFC 6749 §3.2]', async () => {
+  const response = await fetchJson(tokenUrl(), postForm({ ...asForm(), scope: '' }));
+  assert.equal(response['scope'], 'read:messages write:messages');
+});
+
+test("takes the client's credentials from HTTP Basic [RFC 6749 §2.3.1]", async () => {
+  const response = await fetchJson(tokenUrl(), postForm(GRANT, basic('machine:hidden')));
+  assert.equal(claimsOf(response)['sub'], 'robot');
+});
+
+test('decodes the credentials of HTTP Basic as it decodes a form [RFC 6749 §2.3.1]', async () => {
+  const response = await fetchJson(tokenUrl(), postForm(GRANT, basic('a+%2B:b%3Ac+:d')));
+  assert.equal(claimsOf(response)['sub'], 'a +@clients');
+});
+
+test('issues a token for its only API when the request names no audience', async () => {
+  const response = await fetchJson(tokenUrl(), post({ ...good, audience: undefined }));
+  assert.equal(claimsOf(response)['aud'], provider.audience);
+});
+
+test('names Basic in its 401 to a client that used it, and only then [RFC 6749 §5.2]', async () => {
+  const used = await fetchWhole(tokenUrl(), postForm(GRANT, basic('machine:guess')));
+  assert.deepEqual([used.status, used.headers['www-authenticate']], [401, 'Basic realm="token"']);
+  const unused = await fetchWhole(tokenUrl(), postForm({ ...asForm(), client_secret: 'guess' }));
+  assert.deepEqual([unused.status, unused.headers['www-authenticate']], [401, undefined]);
+});
+
 for (const [client_id, seconds] of [
   ['half-hour', 1800],
   ['expired', 0],
@@ -86,6 +131,37 @@ const refusals: [string, number, string, () => RequestOptions][] = [
   ['the body is not UTF-8', 400, 'invalid_request', () => post(Buffer.from([0x22, 0xff, 0x22]))],
   ['the body is an array', 400, 'invalid_request', () => post([])],
   ['the body is over 64 KiB', 400, 'invalid_request', () => post(JSON.stringify(good).padEnd(64 * 1024 + 1))],
+  [
+    'a form has a parameter twice',
+    400,
+    'invalid_request',
+    () => postForm(`${new URLSearchParams(asForm())}&scope=a&scope=b`),
+  ],
+  [
+    'the form is not UTF-8',
+    400,
+    'invalid_request',
+    () => post(Buffer.from([0xff]), { 'Content-Type': FORM }),
+  ],
+  [
+    'the client is authenticated in two ways',
+    400,
+    'invalid_request',
+    () => postForm(asForm(), basic('machine:hidden')),
+  ],
+  ['Authorization has no secret', 400, 'invalid_request', () => postForm(GRANT, basic('machine'))],
+  [
+    'Authorization has an incomplete escape',
+    400,
+    'invalid_request',
+    () => postForm(GRANT, basic('machine:%e')),
+  ],
+  [
+    'Authorization has another scheme',
+    400,
+    'invalid_request',
+    () => postForm(GRANT, { Authorization: 'Bearer machine' }),
+  ],
   ['client_id is a number', 400, 'invalid_request', () => post({ ...good, client_id: 1 })],
   ['the client is unknown', 401, 'invalid_client', () => post({ ...good, client_id: 'nobody' })],
   ['the secret is wrong', 401, 'invalid_client', () => post({ ...good, client_secret: 'guess' })],
@@ -118,7 +194,7 @@ const refusals: [string, number, string, () => RequestOptions][] = [
   ['the scope is an array', 400, 'invalid_request', () => post({ ...good, scope: ['read:messages'] })],
 ];
 
-for (const name of ['client_id', 'client_secret', 'audience', 'grant_type']) {
+for (const name of ['client_id', 'client_secret', 'grant_type']) {
   refusals.push([`${name} is missing`, 400, 'invalid_request', () => post({ ...good, [name]: undefined })]);
 }
 

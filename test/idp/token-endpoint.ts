@@ -1,12 +1,18 @@
 /**
- * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4) with a JSON body, as some providers have
- * it. Ignores unknown parameters (RFC 6749 §3.2). Accepts no form bodies and no `Authorization` header.
+ * `POST /oauth/token`: the client-credentials grant (RFC 6749 §4.4). Ignores unknown parameters (§3.2).
  */
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { verifyProof } from './dpop.ts';
 import { OAuthError } from './oauth-error.ts';
 import { json, type Reply } from './reply.ts';
+import {
+  credentialsOf,
+  readParameters,
+  required,
+  type Credentials,
+  type Parameters,
+} from './token-request.ts';
 
 /** A machine-to-machine application that is authorised for the API. */
 export interface Client {
@@ -36,7 +42,6 @@ export interface TokenService {
 
 type Members = Record<string, unknown>;
 
-const MAX_BODY_BYTES = 64 * 1024;
 const GRANT_TYPE = 'client_credentials';
 
 /** Below the issuer. */
@@ -47,35 +52,21 @@ export const TOKEN_LIFETIME_SECONDS = 3600;
 
 /** Answers a request with any method. */
 export async function responseTokenRequest(request: IncomingMessage, service: TokenService): Promise<Reply> {
-  const body = await readBody(request);
   try {
-    return json(200, grant(request, body, service), { 'Cache-Control': 'no-store' });
+    const parameters = await readParameters(request);
+    return json(200, grant(request, parameters, service), { 'Cache-Control': 'no-store' });
   } catch (error) {
     if (error instanceof OAuthError) return error.toReply();
     throw error;
   }
 }
 
-/** The body, or nothing if it is too large. Reads all of it, so that the client sees the response. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length <= MAX_BODY_BYTES) chunks.push(chunk);
-  }
-  return length <= MAX_BODY_BYTES ? Buffer.concat(chunks) : undefined;
-}
-
 /** The body of a successful response (RFC 6749 §5.1). */
-function grant(request: IncomingMessage, body: Buffer | undefined, service: TokenService): Members {
-  const parameters = parseParameters(request, body);
+function grant(request: IncomingMessage, parameters: Parameters, service: TokenService): Members {
   const grantType = required(parameters, 'grant_type');
-  const audience = required(parameters, 'audience');
-  const id = required(parameters, 'client_id');
-  const client = authenticate(service.clients, id, required(parameters, 'client_secret'));
+  const client = authenticate(service.clients, credentialsOf(request, parameters));
   checkGrantType(client, grantType);
-  checkAudience(audience, service, client);
+  checkAudience(parameters['audience'], service, client);
   const scope = grantedScopes(parameters['scope'], service, client).join(' ');
   const jkt = boundKey(request, service);
   const token = service.issue(tokenClaims(client, scope, jkt));
@@ -93,41 +84,14 @@ function lifetimeOf(token: string): number {
   return Math.max(0, exp - iat);
 }
 
-function parseParameters(request: IncomingMessage, body: Buffer | undefined): Members {
-  if (request.method !== 'POST') throw new OAuthError('invalid_request', 'The method must be POST', 405);
-  const mediaType = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-  if (mediaType !== 'application/json') {
-    throw new OAuthError('invalid_request', 'Content-Type must be application/json');
-  }
-  if (body === undefined) throw new OAuthError('invalid_request', `The body is over ${MAX_BODY_BYTES} bytes`);
-  const value = parseJson(body);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members;
-  throw new OAuthError('invalid_request', 'The body must be a JSON object');
-}
-
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch (error) {
-    // The decoder throws a TypeError, the parser a SyntaxError.
-    if (!(error instanceof SyntaxError || error instanceof TypeError)) throw error;
-    throw new OAuthError('invalid_request', 'The body is not JSON in UTF-8');
-  }
-}
-
-function required(parameters: Members, name: string): string {
-  const value = parameters[name];
-  if (typeof value === 'string' && value !== '') return value;
-  throw new OAuthError('invalid_request', `${name} is missing or not a string`);
-}
-
-function authenticate(clients: readonly Client[], id: string, secret: string): Client {
+function authenticate(clients: readonly Client[], { id, secret, isBasic }: Credentials): Client {
   const client = clients.find((candidate) => candidate.id === id);
   // Compares digests of one length, even for an unknown client, so that timing reveals neither.
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const same = timingSafeEqual(digest(client?.secret ?? ''), digest(secret));
   if (client !== undefined && same) return client;
-  throw new OAuthError('invalid_client', 'client_id or client_secret is wrong', 401);
+  const fields = isBasic ? { 'WWW-Authenticate': 'Basic realm="token"' } : {};
+  throw new OAuthError('invalid_client', 'client_id or client_secret is wrong', 401, fields);
 }
 
 function checkGrantType(client: Client, grantType: string): void {
@@ -138,10 +102,11 @@ function checkGrantType(client: Client, grantType: string): void {
   throw new OAuthError('unauthorized_client', `The client may not use grant_type ${GRANT_TYPE}`);
 }
 
-function checkAudience(audience: string, service: TokenService, client: Client): void {
-  if (audience === service.audience) return;
+/** The only API is also the default one. */
+function checkAudience(audience: unknown, service: TokenService, client: Client): void {
+  if (audience === undefined || audience === service.audience) return;
   // RFC 6749 §5.2 limits the characters of a description, so it quotes only the allowed ones of the audience.
-  const shown = audience.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?');
+  const shown = String(audience).replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?');
   throw new OAuthError('access_denied', `Client ${client.id} is not authorized to access ${shown}`, 403);
 }
 
