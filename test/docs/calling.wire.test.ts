@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
   let service: TestService;
 
   before(async () => {
-    provider = await startProvider();
+    provider = await startProvider({ clients: [{ id: 'a b', secret: 'c:d', scopes: [] }] });
     const environment = { IDP_DPOP_MODE: 'REQUIRED', IDP_DPOP_NONCE_SECRET: NONCE_SECRET };
     service = await startService({ provider, environment });
   });
@@ -91,23 +91,23 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     },
   );
 
+  async function startServer(t: TestContext, listener: RequestListener): Promise<string> {
+    const server = createServer(listener).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    t.after(() => void server.close());
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  }
+
   /** Another origin, and a server that redirects to it. */
   async function startRedirect(t: TestContext) {
     const taken: IncomingHttpHeaders[] = [];
-    const other = createServer(({ headers }, response) => {
+    const other = await startServer(t, ({ headers }, response) => {
       taken.push(headers);
       response.end();
     });
-    const first = createServer((_, response) => {
-      const { port } = other.address() as AddressInfo;
-      response.writeHead(302, { Location: `http://127.0.0.1:${port}/` }).end();
-    });
-    for (const server of [other, first]) {
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      t.after(() => void server.close());
-    }
-    return { taken, url: `http://127.0.0.1:${(first.address() as AddressInfo).port}/` };
+    const redirect = (_: unknown, response: ServerResponse) =>
+      response.writeHead(302, { Location: other }).end();
+    return { taken, url: await startServer(t, redirect) };
   }
 
   test('in JavaScript does not give the token to the origin that a redirect names [RFC 6750 §5.3]', async (t) => {
@@ -135,17 +135,12 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
   );
 
   /** Prints what a request says of its body. */
-  async function startEcho(t: TestContext) {
-    const server = createServer((request, response) => {
+  const startEcho = (t: TestContext) =>
+    startServer(t, (request, response) => {
       request.setEncoding('utf8').on('data', (text: string) => {
         response.end(`${request.method} ${request.headers['content-type']} ${text}`);
       });
     });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    t.after(() => void server.close());
-    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  }
 
   test('in JavaScript says that a body is JSON', async (t) => {
     const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
@@ -165,6 +160,43 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
       const folder = folderWith(t, 'client.py', `${sample}\n${last}\n`);
       const printed = await runWithKey(folder, 'python3', ['client.py']);
       assert.equal(printed, 'POST application/json {"item":"tea"}\n');
+    },
+  );
+
+  /** Issues a token for a proof with its nonce, unless the client's identifier is `stranger`. */
+  const startTokenEndpoint = (t: TestContext) =>
+    startServer(t, ({ headers }, response) => {
+      const claims = JSON.parse(String(Buffer.from(String(headers.dpop).split('.')[1] ?? '', 'base64url')));
+      const isStranger = headers.authorization === `Basic ${btoa('stranger:s')}`;
+      const error = claims.nonce === 'fresh' ? 'invalid_client' : 'use_dpop_nonce';
+      const isRefused = isStranger || error === 'use_dpop_nonce';
+      response.writeHead(isRefused ? 400 : 200, { 'DPoP-Nonce': 'fresh' });
+      response.end(JSON.stringify(isRefused ? { error } : { access_token: 'token' }));
+    });
+
+  test('in JavaScript repeats a token request with the nonce, and throws a refusal [RFC 9449 §8]', async (t) => {
+    const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
+    const { requestToken } = await import(join(folderWith(t, 'client.mjs', sample), 'client.mjs'));
+    const endpoint = await startTokenEndpoint(t);
+    assert.equal(await requestToken(endpoint, 'client', 's'), 'token');
+    await assert.rejects(requestToken(endpoint, 'stranger', 's'), /^Error: no token: invalid_client/);
+  });
+
+  test(
+    'in Python repeats a token request with the nonce, and raises a refusal [RFC 9449 §8]',
+    { skip: hasPython ? false : 'no python3 with cryptography' },
+    async (t) => {
+      const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
+      const endpoint = JSON.stringify(await startTokenEndpoint(t));
+      const last = [
+        'print(json.dumps(jwk), flush=True)',
+        `input(), print(request_token(${endpoint}, "client", "s"))`,
+        `try: request_token(${endpoint}, "stranger", "s")`,
+        'except RuntimeError as error: print(error)',
+      ];
+      const folder = folderWith(t, 'client.py', `${sample}\n${last.join('\n')}\n`);
+      const printed = await runWithKey(folder, 'python3', ['client.py']);
+      assert.equal(printed, "token\nno token: {'error': 'invalid_client'}\n");
     },
   );
 
@@ -191,6 +223,52 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
       assert.deepEqual([ath, htm, htu], [undefined, 'POST', 'https://idp.test/token']);
     }
   });
+
+  /** The last line that the whole program of a section prints. */
+  async function printedBy(
+    t: TestContext,
+    name: string,
+    section: readonly [string, string],
+    words: string[],
+  ) {
+    const folder = folderWith(t, name, samplesUnder(PAGE, ...section).join('\n'));
+    const [command = '', ...rest] = [...words, name];
+    const child = spawn(command, rest, {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...process.env,
+        API: `http://127.0.0.1:${service.port}`,
+        TOKEN_ENDPOINT: `${provider.issuer}oauth/token`,
+        CLIENT_ID: 'a b',
+        CLIENT_SECRET: 'c:d',
+        NODE_EXTRA_CA_CERTS: provider.authorityFile,
+        SSL_CERT_FILE: provider.authorityFile,
+        CURL_CA_BUNDLE: provider.authorityFile,
+      },
+    });
+    let printed = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+    });
+    await once(child, 'close');
+    return printed.trimEnd().split('\n').at(-1);
+  }
+
+  for (const [name, section, words, why] of [
+    ['client.mjs', ['JavaScript', 'js'], ['node'], ''],
+    ['client.py', ['Python', 'python'], ['python3'], hasPython ? '' : 'no python3 with cryptography'],
+    ['client.sh', ['Shell', 'sh'], ['sh'], hasOpenSsl ? '' : 'no openssl or curl'],
+  ] as const) {
+    test(
+      `gets a token, and its response: ${name} [RFC 9449 §5]`,
+      { skip: why === '' ? false : why },
+      async (t) => {
+        const printed = await printedBy(t, name, section, [...words]);
+        assert.match(String(printed), /^(?:200 )?\{"message":/);
+      },
+    );
+  }
 
   test(
     'in the shell gets its response, twice, after one nonce [RFC 9449 §9]',
