@@ -25,6 +25,7 @@ import { read } from './pages.ts';
 import { demoBlock, pictureBlock } from './pictures.ts';
 import { routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
+import { manyRoutes, sizing } from './sizing.ts';
 import { code, listOf, listWithKept, tableOf, withKept, type Cells } from './tables.ts';
 
 type Block = (written: readonly Cells[]) => string | Promise<string>;
@@ -392,6 +393,8 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   review,
   run,
   goals,
+  sizing,
+  'many-routes': manyRoutes,
   settings: settingsTable,
   'reading-order': readingOrder,
   'token-reasons': sentenceTable('`error_description`', REFUSALS.invalid_token),

@@ -89,7 +89,7 @@ for (const page of PAGES) {
     const known = read('.env.example').match(/^(?:# )?[A-Z_]+(?==)/gm) ?? [];
     const settings = known.map((name) => name.replace('# ', ''));
     const elsewhere =
-      /^APP_GUARD$|^(?:SANITIZE_SET|APPEND_FORWARD|(?:ALWAYS_)?FORWARD_ONLY)$|^(?:NODE|UV|RES|BENCH|FUZZ|SOAK|PAGE|HTTPS|NO|SSL)_|_SERVICE_HOST$|=tcp:/;
+      /^APP_GUARD$|^(?:SANITIZE_SET|APPEND_FORWARD|(?:ALWAYS_)?FORWARD_ONLY)$|^(?:NODE|UV|RES|BENCH|FUZZ|SOAK|PAGE|HTTPS|NO|SSL|CURL)_|_SERVICE_HOST$|=tcp:/;
     const names = codeIn(read(page))
       .filter((word) => !elsewhere.test(word))
       .map((word) => /^([A-Z]+_[A-Z_]+)(?:=|$)/.exec(word)?.[1])

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { read } from '../docs/pages.ts';
+import { read, sampleUnder as sampleOfPage } from '../docs/pages.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   client,
@@ -111,7 +111,10 @@ const TLS_OF_NGINX = `ssl_certificate ${fileOf('provider')};\nssl_certificate_ke
 function serverOfNginx({ gatehouse, api }: Ports, port: number, directory: string): string {
   const listen = `listen 127.0.0.1:${port} ssl`;
   if (api === undefined) {
-    return replaced(sampleUnder('nginx'), [
+    const [, inServer = '', inRoot = ''] = sampleUnder('nginx').split(/^# .*$/m);
+    return replaced(sampleOfPage('docs/deploy.md', 'TLS', 'nginx'), [
+      ['  server_tokens off;', inServer],
+      ['location / {', `location / {\n${inRoot}`],
       ['listen 443 ssl', listen],
       ['/etc/nginx/tls/api.example.com.pem', fileOf('provider')],
       ['/etc/nginx/tls/api.example.com.key', fileOf('provider-key')],

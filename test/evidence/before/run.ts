@@ -3,8 +3,8 @@
    every round and begin in another order each time, so other work on the machine touches both alike; it widens the
    range that is printed beside each ratio: half of the rounds are within it. BENCH_NODE names another line of Node.
 
-   Shows: how CPU time and startup time have changed since an earlier commit (`npm run evidence before HEAD~3 --rounds
-   15 --seconds 0.5`; words choose cases).
+   Shows: how a commit changes CPU time and startup time (`npm run evidence before HEAD~3 --rounds 15 --seconds
+   0.5`; words choose cases).
    Takes: 6 min.
    Needs: git. */
 import { existsSync, rmSync } from 'node:fs';

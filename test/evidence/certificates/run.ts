@@ -2,7 +2,7 @@
    Each gets a bound token with its certificate, with another, with none, and with a field that the client forges; and a
    session that is resumed without a certificate, under TLS 1.2 and 1.3. The compiler takes the lines first.
 
-   Shows: how the servers in [docs/certificates.md](docs/certificates.md) treat valid, wrong, missing and
+   Shows: the `https` servers in [docs/certificates.md](docs/certificates.md), with valid, wrong, missing and
    forged certificates.
    Takes: 15 s.
    Needs: packages. */
@@ -26,17 +26,39 @@ import {
 import { openWorkshop } from '../servers/workshop.ts';
 
 const PAGE = 'docs/certificates.md';
+const GATES = 'docs/in-front-of-your-server.md';
 
 const fileOf = (name: string) => fileURLToPath(new URL(`../../idp/tls/${name}.pem`, import.meta.url));
 
+const [GATE = ''] = samplesUnder(PAGE, 'Where certificates come from', 'ts');
+const [TLS = '', OF_NODE = ''] = samplesUnder(PAGE, 'node:https', 'ts');
+
+const ofGatePage = (heading: string) => samplesUnder(GATES, heading, 'ts')[0] ?? '';
+
+/** The server of the page, and those that it says take the samples of docs/in-front-of-your-server.md. */
+const SERVERS: Readonly<Record<string, string>> = {
+  'node:https': OF_NODE.replace(/^import \{ needs.*$/m, ''),
+  Express: `
+    import { createServer } from 'node:https';
+    import express, { type Response } from 'express';
+    const app = express();
+    const listOrders = (_: unknown, response: Response) => void response.send('orders');
+    const addOrder = listOrders;
+    ${ofGatePage('Express 4 and 5')}
+    createServer(tls, app).listen(8443);`,
+  Fastify: `
+    import Fastify from 'fastify';
+    const fastify = Fastify({ https: tls });
+    const listOrders = async () => 'orders';
+    const addOrder = listOrders;
+    ${ofGatePage('Fastify 5')}
+    await fastify.listen({ port: 8443 });`,
+};
+
 /** The lines of the page for a gate with the source `tls`, with the options and the files of the tests. */
 function programOf(heading: string): string {
-  const [gate = ''] = samplesUnder(PAGE, 'Where certificates come from', 'ts');
-  const [tls = '', ofNode = ''] = samplesUnder(PAGE, 'node:https', 'ts');
-  const server = heading === 'node:https' ? ofNode : (samplesUnder(PAGE, heading, 'ts')[0] ?? '');
-  const text = `${gate}${tls}${server}`
-    .replace("import { createGate } from 'gatehouse-http/gate';", '')
-    .replace('import { needs, scope }', 'import { createGate, needs, scope }')
+  const text = `${GATE}${TLS}${SERVERS[heading]}`
+    .replace('import { createGate }', 'import { createGate, needs, scope, type Access, type Caller }')
     .replace(/ {2}domain: .*\n {2}audience: .*\n/, '  ...options,\n')
     .replace('/etc/tls/api.example.com.key', fileOf('provider-key'))
     .replace('/etc/tls/api.example.com.pem', fileOf('provider'))
@@ -86,7 +108,7 @@ async function call({ port, token, presents, fields, session, version = 'TLSv1.3
 }
 
 const workshop = await openWorkshop();
-const HEADINGS = ['node:https', 'Express', 'Fastify'];
+const HEADINGS = Object.keys(SERVERS);
 
 const nameOf = (heading: string) => heading.replace(/\W/g, '-').toLowerCase();
 

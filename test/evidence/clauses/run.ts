@@ -1,6 +1,6 @@
 /* Prints the index of clauses; exits with 1 when a clause is cited by the code or by the tests alone.
 
-   Shows: the clauses of standards that the code implements, and the tests that cite each clause.
+   Shows: the standards' clauses that the code implements, with the tests that cite them.
    Takes: 3 s.
    Needs: nothing. */
 import { absent, readClauses } from '../../clauses/clause-index.ts';

@@ -2,7 +2,7 @@
    expressions of docs/dashboard.json. Exits with 1 if one of them has no values. `--write` keeps the values in
    results.json, from which `npm run docs` draws the picture of the dashboard.
 
-   Shows: which values [docs/dashboard.json](docs/dashboard.json) shows for a real service.
+   Shows: [docs/dashboard.json](docs/dashboard.json) with the values of a real service.
    Takes: 4 min.
    Needs: `prometheus`. */
 import { spawn } from 'node:child_process';

@@ -2,8 +2,8 @@
    server on loopback that checks each message against the documented interface. It is an emulation: none of
    the three engines runs here.
 
-   Shows: that the [policy engine recipes](docs/decisions.md#policy-engines) work with Cedar, and with
-   emulations of OPA, OpenFGA and AuthZEN.
+   Shows: the [policy engine recipes](docs/decisions.md#policy-engines), with Cedar, and with emulations of OPA,
+   OpenFGA and AuthZEN.
    Takes: 5 s.
    Needs: packages. */
 import assert from 'node:assert/strict';

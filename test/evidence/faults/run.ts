@@ -1,7 +1,7 @@
 /* The long faults, one after the other: each is a test of Node's runner. Arguments select some of them by
    name.
 
-   Shows: how the service copes, under load, with key rotation, floods, hostile clients, rollouts and outages.
+   Shows: key rotation, floods, hostile clients, rollouts and outages, under load.
    Takes: 20 min.
    Needs: nginx and haproxy for the rollouts. */
 import { spawnSync } from 'node:child_process';

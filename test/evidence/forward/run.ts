@@ -5,8 +5,7 @@
    request is served otherwise than it was judged, or a question costs more than MOST_RATIO times the request
    itself. `FORWARD_ROUNDS` is the number of rounds in which the cost is measured.
 
-   Shows: how nginx and Caddy handle unusual request targets and gatehouse's restarts, and what an auth
-   request costs.
+   Shows: nginx and Caddy with unusual request targets and during restarts, and the cost of an auth request.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
 import { startProvider } from '../../idp/provider.ts';

@@ -1,7 +1,7 @@
 /* Runs the tests, and the built service under the permission model, on every line of Node on which gatehouse
    claims to run; and puts the package to use on Bun and Deno. Words such as `22 bun` choose some.
 
-   Shows: that the tests pass on Node 20, 22, 24 and 26, and the package works on Bun and Deno.
+   Shows: the tests on Node 20, 22, 24 and 26, and the package on Bun and Deno.
    Takes: 5 min.
    Needs: packages. */
 import { execFileSync } from 'node:child_process';

@@ -1,9 +1,8 @@
 /* Runs the programs of test/package/mounts as they stand there, each as a service of its own, and asks them
    what their real clients ask, and what no client should.
 
-   Shows: that GraphQL Yoga, tRPC, a Hono app and an MCP server work when mounted in a service (`npm run
-   evidence mounts cost` for the processor time of a mounted handler beside that under @hono/node-server, on a
-   quiet machine).
+   Shows: GraphQL Yoga, tRPC, a Hono app and an MCP server, mounted in a service (`npm run evidence mounts cost`
+   for the processor time of a mounted handler beside that under @hono/node-server, on a quiet machine).
    Takes: 15 s.
    Needs: packages. */
 import assert from 'node:assert/strict';

@@ -2,7 +2,7 @@
    published schema, each of its JSON Schemas against their dialect, and the whole against Redocly's rules. Swagger
    UI shows it in Chromium.
 
-   Shows: that documents from `openApi()` are valid, pass a linter, and work in Swagger UI.
+   Shows: documents from `openApi()`, in validators, a linter and Swagger UI.
    Takes: 15 s.
    Needs: packages, and Chromium for Swagger UI. */
 import assert from 'node:assert/strict';

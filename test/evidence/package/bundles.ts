@@ -10,10 +10,10 @@ import { samplesUnder } from '../../docs/pages.ts';
 
 const PAGE = 'docs/your-own-api.md';
 
-/** The commands of the page: without the package, and with the banner. */
-const [external = '', banner = ''] = samplesUnder(PAGE, 'In one file', 'sh');
+/** The command of the page, and without its banner. */
+const [banner = ''] = samplesUnder(PAGE, 'In one file', 'sh');
 
-const bare = external.replace(' --external:gatehouse-http', '');
+const bare = banner.replace(/ \\\n {2}--banner.*/, '');
 
 interface Bundler {
   readonly name: string;
@@ -27,7 +27,7 @@ interface Bundler {
 
 const BUNDLERS: readonly Bundler[] = [
   { name: 'esbuild without a flag', command: bare, fault: 'Dynamic require of "node:' },
-  { name: 'esbuild, external', command: external, isExternal: true },
+  { name: 'esbuild, external', command: `${bare.trim()} --external:gatehouse-http`, isExternal: true },
   { name: 'esbuild, with the banner', command: banner },
   { name: 'esbuild, with the banner, minified', command: `${banner.trim()} --minify` },
   {

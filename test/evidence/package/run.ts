@@ -2,8 +2,8 @@
    project of its own: on every line of Node it is imported and required, and the tests of test/example run;
    each TypeScript compiles them; each bundler makes one file of it.
 
-   Shows: that the package passes `publint` and `attw`, and works on Node 20.12 to 26, with TypeScript 5.4 to
-   7, and when bundled (`npm run evidence package bundles`).
+   Shows: the package under `publint` and `attw`, on Node 20.12 to 26, with TypeScript 5.4 to 7, and bundled (`npm
+   run evidence package bundles`).
    Takes: 1 min.
    Needs: packages. */
 import assert from 'node:assert/strict';

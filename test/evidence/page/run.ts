@@ -1,8 +1,8 @@
 /* Opens the page of the demo in Chromium and uses it as a visitor does. PAGE_PICTURES names a folder for screenshots. With
    the word `pictures` it takes those of README.md instead.
 
-   Shows: that the demo page works in Chromium, in light and dark mode, at three widths (`PAGE_PICTURES` sets
-   a folder for screenshots).
+   Shows: the demo page in Chromium, light and dark, at three widths (`PAGE_PICTURES` sets a folder for
+   screenshots).
    Takes: 20 s.
    Needs: packages, Chromium. */
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /* Runs real providers on loopback over TLS and sends their tokens to the service that an operator would run. One line a
    fact; docs/providers.md and docs/fapi.md rest on them.
 
-   Shows: which tokens from real `better-auth` and `oidc-provider` servers the service accepts.
+   Shows: tokens from real `better-auth` and `oidc-provider` servers.
    Takes: 15 s.
    Needs: packages. */
 import { spawnSync } from 'node:child_process';

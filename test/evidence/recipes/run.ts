@@ -1,7 +1,6 @@
 /* The recipes of docs/recipes.md that need more than the package.
 
-   Shows: that the event, PostgreSQL and Express [recipes](docs/recipes.md) work, even during database
-   outages.
+   Shows: the event, PostgreSQL and Express [recipes](docs/recipes.md), even during database outages.
    Takes: 1 min.
    Needs: packages, postgresql. */
 import { tryEventClients } from './events.ts';

@@ -1,7 +1,8 @@
 /* The cost of a shared replay store: compares a service with a real store and one that remembers proofs in
    its own process, in alternating rounds. Each gets 5,000 new proofs a second, and then as many as it can
    serve; figures are medians of the rounds. The service has one core, store and load the other. Exits with 1
-   if the service with the store does not manage 5,000 a second. The argument is the number of rounds (5).
+   if the service with the store does not manage 5,000 a second. The argument is the number of rounds (5). With
+   `--write` after it, keeps the memory of a proof for the documents.
 
    Shows: the cost and memory of a shared replay store at 5,000 proofs a second.
    Takes: 3 min.
@@ -16,6 +17,7 @@ import { startProvider } from '../../idp/provider.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
 import { NO_STORE, startRedis } from '../../support/redis.ts';
 import { providerSettings, startProcess } from '../../support/service.ts';
+import { keep } from '../sizing/results.ts';
 
 const RATE = 5_000;
 const SECONDS = 5;
@@ -161,6 +163,8 @@ const more = ['p50', 'p99', 'p999'].map((name) => `${name} ${added(`${name} ms`)
 console.log(`added by the store: ${more}`);
 const bytesEach = (full.bytes - empty.bytes) / (full.proofs - empty.proofs);
 console.log(`memory of the store: ${bytesEach.toFixed(0)} bytes a proof, of ${full.proofs}`);
+
+keep({ 'replay-store': { bytesEach: Math.round(bytesEach) } });
 
 if (of('store', 'most') < RATE) {
   console.error(

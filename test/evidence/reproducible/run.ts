@@ -3,8 +3,8 @@
    differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
    compares a tarball that was packed elsewhere.
 
-   Shows: that tarballs and image files made in two folders, on two versions of Node, are byte-identical (or that
-   a tarball equals a published one).
+   Shows: whether tarballs and image files from two folders and two versions of Node are identical (or that a
+   tarball equals a published one).
    Takes: 10 s.
    Needs: packages, git. */
 import { execFileSync } from 'node:child_process';

@@ -1,14 +1,16 @@
 /* The cost of many routes, in processor time: the checks and the index at startup, each in a new process, and
    the search for a path, in microseconds. Every ten routes are those of one resource, with
-   `/api/resource7/mine` beside `/api/resource7/{id}`. With the argument `mixed`, half of the routes begin with a
-   parameter and half with a literal, which is the worst order for the check of overlaps.
+   `/api/resource7/mine` beside `/api/resource7/{id}`; or half of the routes begin with a parameter and half with a
+   literal, which is the worst order for the check of overlaps. With `--write`, keeps the figures of the most routes
+   for docs/speed.md, the worse of both kinds.
 
    Shows: the [startup and lookup cost](docs/speed.md#many-routes) of 10 to 8,000 routes.
-   Takes: 10 s.
+   Takes: 20 s.
    Needs: nothing. */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Route } from '../../../src/service/routes/route.ts';
+import { keep } from '../sizing/results.ts';
 
 /** A module of the build: tsx gives names to functions, which takes longer than the search itself. */
 const built = (name: string) => import(new URL(`../../../dist/${name}.js`, import.meta.url).href);
@@ -63,11 +65,17 @@ function searchMicros(find: ReturnType<typeof createRouter>, paths: readonly str
     for (let at = 0; at < SEARCHES; at += 1) find(paths[at % paths.length] ?? '/');
     return (micros() - before) / SEARCHES;
   });
-  return median(rounds).toFixed(2);
+  return median(rounds);
 }
 
-function measure(count: number, isMixed: boolean): readonly string[] {
-  const routes = isMixed ? mixed(count) : resources(count);
+/** Makes so many routes. */
+const KINDS: Readonly<Record<string, (count: number) => Route[]>> = { usual: resources, mixed };
+
+const HEAD =
+  '| routes | checks, ms | index, ms | literal path, µs | path with parameters, µs | no match, µs |\n|---|---|---|---|---|---|';
+
+function measure(count: number, make: (count: number) => Route[]) {
+  const routes = make(count);
   const before = micros();
   const problems = routesProblems({ routes });
   const checked = micros();
@@ -82,30 +90,56 @@ function measure(count: number, isMixed: boolean): readonly string[] {
     .map((pattern, at) => pattern.replaceAll(/\{\w+\}/g, `x${at}`));
   const missing = patterns.map((pattern) => `${pattern.replaceAll(/\{\w+\}/g, 'x')}/nothing/here`);
 
-  return [
-    count.toLocaleString('en'),
-    ((checked - before) / 1_000).toFixed(1),
-    ((indexed - checked) / 1_000).toFixed(1),
-    literal.length === 0 ? '–' : searchMicros(find, literal),
-    searchMicros(find, withParameters),
-    searchMicros(find, missing),
-  ];
+  return {
+    count,
+    checkMillis: (checked - before) / 1_000,
+    indexMillis: (indexed - checked) / 1_000,
+    searchMicros: [literal, withParameters, missing].map((paths) =>
+      paths.length === 0 ? undefined : searchMicros(find, paths),
+    ),
+  };
 }
 
-const [argument, size] = process.argv.slice(2);
-const isMixed = argument === 'mixed';
+type Measured = ReturnType<typeof measure>;
 
-if (size === undefined) {
-  console.log(
-    '| routes | checks, ms | index, ms | literal path, µs | path with parameters, µs | no match, µs |',
-  );
-  console.log('|---|---|---|---|---|---|');
+const cellsOf = ({ count, checkMillis, indexMillis, searchMicros: micros }: Measured) => [
+  count.toLocaleString('en'),
+  checkMillis.toFixed(1),
+  indexMillis.toFixed(1),
+  ...micros.map((one) => one?.toFixed(2) ?? '–'),
+];
 
-  for (const count of SIZES) {
-    const file = fileURLToPath(import.meta.url);
-    const parameters = ['--import', 'tsx', file, isMixed ? 'mixed' : 'usual', String(count)];
-    console.log(execFileSync(process.execPath, parameters, { encoding: 'utf8' }).trim());
-  }
+/** In a new process. */
+function measured(count: number, kind: string): Measured {
+  const parameters = ['--import', 'tsx', fileURLToPath(import.meta.url), kind, String(count)];
+  return JSON.parse(execFileSync(process.execPath, parameters, { encoding: 'utf8' })) as Measured;
+}
+
+const [kind = '', size] = process.argv.slice(2);
+
+if (kind in KINDS) {
+  console.log(JSON.stringify(measure(Number(size), KINDS[kind]!)));
 } else {
-  console.log(`| ${measure(Number(size), isMixed).join(' | ')} |`);
+  const last = Object.keys(KINDS).map((one) => {
+    console.log(`\n${one}\n\n${HEAD}`);
+
+    const all = SIZES.map((count) => {
+      const figures = measured(count, one);
+      console.log(`| ${cellsOf(figures).join(' | ')} |`);
+      return figures;
+    });
+
+    return all.at(-1)!;
+  });
+
+  keep({
+    routes: {
+      node: process.version,
+      count: last[0]!.count,
+      startupMillis: Math.round(
+        Math.max(...last.map(({ checkMillis, indexMillis }) => checkMillis + indexMillis)),
+      ),
+      searchMicros: Math.max(...last.flatMap(({ searchMicros: micros }) => micros.map((one) => one ?? 0))),
+    },
+  });
 }

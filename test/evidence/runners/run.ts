@@ -1,7 +1,7 @@
 /* Runs the adverse inputs of test/support/adverse.cjs under the real Jest and the real Vitest: both load code
    in realms of their own, in which the errors of Node are of other classes.
 
-   Shows: that gatehouse recognizes Node's errors under Jest, and under Vitest with `vmThreads`.
+   Shows: the recognition of Node's errors under Jest, and under Vitest with `vmThreads`.
    Takes: 5 s.
    Needs: packages. */
 import assert from 'node:assert/strict';

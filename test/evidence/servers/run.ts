@@ -4,8 +4,8 @@
    with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Some are sent raw
    bytes: hosts and targets that no usual client sends. Streams end with their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
 
-   Shows: that the samples in docs/in-front-of-your-server.md and docs/streams.md work in real servers on
-   Node, Bun and Deno (`npm run evidence servers fast` skips Next.js).
+   Shows: the samples in docs/in-front-of-your-server.md and docs/streams.md, in real servers on Node, Bun and Deno
+   (`npm run evidence servers fast` skips Next.js).
    Takes: 1 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';

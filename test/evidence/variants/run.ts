@@ -1,7 +1,7 @@
 /* Runs the tests on the service with the token cache off, and with one entry in it: neither may change what is
    accepted. Arguments select variants by name.
 
-   Shows: that the tests pass without a token cache, and with a one-entry cache.
+   Shows: the tests without a token cache, and with a one-entry cache.
    Takes: 3 min.
    Needs: nothing. */
 import { rmSync } from 'node:fs';

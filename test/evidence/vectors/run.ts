@@ -2,8 +2,7 @@
    them are here, how many it judges as their authors do, and why the rest differ. Exits with 1 for a difference
    without a reason.
 
-   Shows: how gatehouse treats the test vectors of Wycheproof and RFCs 7515, 7520, 7638, 8037 and
-   9449.
+   Shows: the test vectors of Wycheproof and RFCs 7515, 7520, 7638, 8037 and 9449.
    Takes: 2 s.
    Needs: nothing. */
 import { runSuites } from '../../vectors/suites.ts';

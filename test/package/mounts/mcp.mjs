@@ -131,8 +131,8 @@ function serveSession(request, options, caller) {
 
 // ---- Requests
 
-// Clients of revision 2026-07-28 have no sessions. This list of tools never changes, so there
-// is nothing to subscribe to.
+// Clients of revision 2026-07-28 have no sessions. This list of tools never changes, so nobody may
+// subscribe: all callers share 1,024 subscriptions, which one of them could use up.
 const newest = createMcpHandler(createMcpServer, { legacy: 'reject', maxSubscriptions: 0 });
 
 async function serve(request, { caller, authorize }) {
@@ -149,7 +149,7 @@ async function serve(request, { caller, authorize }) {
 
   const bare = withoutCookies(request);
   // The SDK wants a token here; no tool needs it.
-  const authInfo = { token: '', clientId: '', scopes: [...caller.scopes], extra: { caller, authorize } };
+  const authInfo = { token: '', clientId: '', scopes: [...caller.scopes], extra: { caller, authorize } };  // Of a second parser the SDK could get another message than the one that has been authorized.
   const options = { parsedBody: message, authInfo };
   const isLegacy = await isLegacyRequest(bare, message);
   return isLegacy ? serveSession(bare, options, caller) : newest.fetch(bare, options);
