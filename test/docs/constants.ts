@@ -62,7 +62,10 @@ export const unit = (millis: number) =>
   UNITS.get(millis) ?? assert.fail(`${millis} ms need other words in the documents`);
 
 /** One unit of time with its article, as in "within a second". */
-export const one = (millis: number) => unit(millis).replace(/^(?=h)/, 'an ').replace(/^(?!an )/, 'a ');
+export const one = (millis: number) =>
+  unit(millis)
+    .replace(/^(?=h)/, 'an ')
+    .replace(/^(?!an )/, 'a ');
 
 export const WORDS = 'one two three four five six seven eight nine ten eleven twelve'.split(' ');
 

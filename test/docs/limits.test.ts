@@ -43,18 +43,19 @@ function proseOf(page: string): string {
   return joined([...NOT_PROSE, ...passages].reduce((text, part) => text.replace(part, hidden), read(page)));
 }
 
-const DIGITS = String.raw`(?<![\w.,#§(:/-]|RFC |CVE-)\(?\d[\d,.]*(?<![,.])(?![\w.]*\w)`;
+const DIGITS = String.raw`(?<![\w.,#§:/-]|RFC )\d[\d,.]*(?<![,.])(?![\w.]*\w)`;
 const WORD = String.raw`\b(?:${WORDS.slice(1).join('|')})\b`;
 const TIME = '(?:s|ms|µs|seconds?|minutes?|hours?|(?:working )?days?|weeks?|months?|years?)';
 const AMOUNT =
   '(?:bytes?|[kKMG]i?B|bits?|characters?|letters?|levels?|keys?|segments?|proofs?|tokens?|requests?|fields?|' +
   'issuers?|tenants?|threads?|sessions?|fetch(?:es)?|retries|failures?|rounds?|frames?|lines?|dots?|' +
   'subscriptions?|entries|routes?|connections?|times)';
-const BOUND = 'at (?:most|least)|up to|over|under|below|above|more than|less than|within|exceed|default(?:s to|:)?';
+const BOUND =
+  'at (?:most|least)|up to|over|under|below|above|more than|less than|within|exceed|default(?:s to|:)?';
 
 /** A number with a unit, with a separator of thousands, after a word for a limit, or after a setting's name. */
 const FIGURES = [
-  `(?:${DIGITS} to )?${DIGITS}(?:[ -](?:\\w+ )?(?:${TIME}|${AMOUNT})\\b|%)`,
+  `(?:${DIGITS} to )?${DIGITS}(?:[ -](?:(?!with|lists)\\w+ )?(?:${TIME}|${AMOUNT})\\b|%)`,
   `(?:${WORD} to )?${WORD}[ -](?:${TIME}\\b|(?:lines|times|dots|rounds|levels|sessions)\\b)`,
   String.raw`(?<![\w.,#])\d{1,3}(?:,\d{3})+`,
   `\\b(?:${BOUND}) (?:${DIGITS}|${WORD})`,
@@ -96,11 +97,48 @@ function strayFiguresOf(page: string): readonly string[] {
   const isKnown = ({ from, to }: Span) => known.some((span) => span.from <= from && to <= span.to);
   return figuresIn(prose)
     .filter((figure) => !numbersIn(prose, figure).every(isKnown))
-    .map(({ from, to }) => `${text.slice(Math.max(0, from - 40), from)}⟦${text.slice(from, to)}⟧${text.slice(to, to + 40)}`);
+    .map(
+      ({ from, to }) =>
+        `${text.slice(Math.max(0, from - 40), from)}⟦${text.slice(from, to)}⟧${text.slice(to, to + 40)}`,
+    );
 }
 
 for (const page of READ) {
   test(`each limit and duration of ${page} comes from the code`, () => {
     assert.deepEqual(strayFiguresOf(page), [], 'add a phrase to LIMITS in test/docs/limits.ts');
   });
+}
+
+test('each figure that does not come from the code is still in its page', () => {
+  const gone = OTHERS.filter(([page, phrase]) => !joined(read(page)).includes(phrase));
+  assert.deepEqual(gone, []);
+});
+
+const WITH_FIGURES = [
+  'takes 5 s',
+  'at most 512 KiB',
+  'by about 14%',
+  'a 60-line server',
+  'ten minutes',
+  'up to 1,000',
+  '| 1,048,576 |',
+  '`#` (15)',
+  '(default 30)',
+  'from 1 to 16 letters',
+  'sends 64 introspection requests',
+  'less than an hour old',
+];
+
+for (const text of WITH_FIGURES) {
+  test(`finds a figure in: ${text}`, () => assert.notDeepEqual(figuresIn(text), []));
+}
+
+for (const text of [
+  'gets 503 with a token',
+  'RFC 9068 tokens',
+  'HS256 or encrypted tokens',
+  'a second proof',
+  '§4.3(9)',
+]) {
+  test(`finds no figure in: ${text}`, () => assert.deepEqual(figuresIn(text), []));
 }

@@ -56,15 +56,24 @@ const NONCE_MINUTES = word(NONCE_SLOTS * minutes(constantIn(NONCE, 'SLOT_MILLIS'
 const FETCH_MILLIS = constantIn('src/verify/keys/fetch.ts', 'timeoutMillis');
 const KEY_SET = 'src/verify/keys/key-set.ts';
 const JWK = 'src/verify/keys/jwk.ts';
+const LEAST_BITS = numberIn(JWK, /modulusLength < (\d+)/);
+const BITS_OF_EXPONENT = Math.log2(constantIn(JWK, 'MAX_EXPONENT') + 1);
 
 const LISTENER = 'src/service/connection/listener.ts';
 const HEADER_MILLIS = constantIn(LISTENER, 'HEADER_MILLIS');
 const SWEEP_MILLIS = constantIn(LISTENER, 'SWEEP_MILLIS');
-const UNREAD_MILLIS = constantIn('src/service/connection/connection.ts', 'UNREAD_MILLIS');
+const CONNECTION = 'src/service/connection/connection.ts';
+const UNREAD_MILLIS = constantIn(CONNECTION, 'UNREAD_MILLIS');
+/**
+ * Node reads up to 64 KiB at a time. What came with the request and what passes the limit are two reads; the
+ * page allows for a third.
+ */
+const AHEAD_AND_READS = constantIn(CONNECTION, 'AHEAD_BYTES') + 3 * 64 * 1024;
 const ON_STOP_MILLIS = constantIn('src/process/life.ts', 'STOP_MILLIS');
 
 const QUESTIONS = 'src/options/introspection/questions.ts';
 const INTROSPECT = 'src/options/introspection/introspect.ts';
+const PARTS_OF_JWT = numberIn(INTROSPECT, /length !== (\d) && length/);
 const SLOTS = 'src/options/tenants/slots.ts';
 const TEMPLATE = 'src/options/tenants/template.ts';
 const OPTIONS = 'src/verify/options.ts';
@@ -101,10 +110,11 @@ const MCP = 'test/package/mounts/mcp.mjs';
 const MCP_GATE = 'test/package/mounts/mcp-gate.mjs';
 const PLAN = 'test/evidence/bench/plan.ts';
 
-const linesOf = (text: string) => text.split('\n').filter((line) => line !== '').length;
+const linesOf = (text: string) => text.trim().split('\n');
 
-const LINES_OF_EXPRESS = linesOf(sampleUnder('README.md', 'Express in \\w+ lines', 'js'));
-const LINES_OF_BOUND = linesOf(read('test/evidence/bench/servers/verifier.mjs'));
+const EXPRESS = sampleUnder('README.md', 'Express in \\w+ lines', 'js');
+const LINES_OF_EXPRESS = linesOf(EXPRESS).filter((line) => line !== '').length;
+const LINES_OF_BOUND = linesOf(read('test/evidence/bench/servers/verifier.mjs')).length;
 
 const programs = word(PROGRAMS.length);
 const sent = Object.values(readResults()).map(({ outcomes }) => Object.keys(outcomes).length);
@@ -157,8 +167,8 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`more than ${word(numberIn('test/example/haproxy.cfg', /fall (\d+)/))} check intervals`,
   ],
   'docs/dpop.md': [
-    says`must have ${numberIn(JWK, /modulusLength < (\d+)/)} to ${constantIn(JWK, 'MAX_PROOF_BITS')} bits`,
-    says`an exponent of at most ${Math.log2(constantIn(JWK, 'MAX_EXPONENT') + 1)} bits`,
+    says`must have ${LEAST_BITS} to ${constantIn(JWK, 'MAX_PROOF_BITS')} bits`,
+    says`an exponent of at most ${BITS_OF_EXPONENT} bits`,
     says`${numberIn(PROOF, /jti\.length < (\d+)/)} to ${numberIn(PROOF, /jti\.length > (\d+)/)} characters`,
     says`at most \`IDP_DPOP_IAT_OFFSET_SECONDS\` (default ${IAT_OFFSET}) in the past`,
     says`\`IDP_DPOP_IAT_LEEWAY_SECONDS\` (default ${IAT_LEEWAY}) in the future`,
@@ -194,7 +204,8 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   ],
   'docs/introspection.md': [
     says`(at least ${constantIn('src/options/introspection/client.ts', 'LEAST_BITS')} bits)`,
-    says`exactly ${word(numberIn(INTROSPECT, /length !== (\d) && length/) - 1)} or ${word(numberIn(INTROSPECT, /&& length !== (\d)/) - 1)} dots`,
+    says`exactly ${word(PARTS_OF_JWT - 1)} or ${word(numberIn(INTROSPECT, /&& length !== (\d)/) - 1)} dots`,
+    says`A token with ${word(PARTS_OF_JWT - 1)} dots`,
     says`up to ${count(constantIn(INTROSPECT, 'MAX_LENGTH'))} characters`,
     says`(default ${INTROSPECTION_DEFAULTS.cacheSeconds}), but never beyond`,
     says`at most ${constantIn(INTROSPECT, 'MAX_REFUSED_SECONDS')} s | ${count(constantIn(INTROSPECT, 'MAX_REFUSED'))} |`,
@@ -216,6 +227,9 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`with each failure, up to ${seconds(MAX_BACKOFF_MILLIS)}`,
     says`failed less than ${seconds(REQUEST_PAUSE_MILLIS)} ago`,
     says`until they are ${one(MAX_AGE_MILLIS)} old`,
+    says`under ${LEAST_BITS} bits, or over ${constantIn(JWK, 'MAX_SIGNING_BITS')} bits`,
+    says`or over ${BITS_OF_EXPONENT} bits`,
+    says`more than ${constantIn('src/verify/keys/jwks.ts', 'MAX_KEYS')} keys`,
     says`can wait for ${word(constantIn(KEY_SET, 'MAX_FETCHES_AWAITED') - 1)} more`,
   ],
   'docs/logs-and-metrics.md': [
@@ -236,9 +250,14 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`${seconds(KEEP_ALIVE_MILLIS)} after its last response`,
     says`\`HANDLER_TIMEOUT_SECONDS\` (${Number(handlerTimeoutSeconds)})`,
     says`half-closed the connection | ${seconds(UNREAD_MILLIS)} |`,
+    says`that has no response yet | ${kib(AHEAD_AND_READS)}, plus the rest of the body`,
     says`waiting for one issuer's signing keys | ${count(constantIn(KEY_SET, 'MAX_WAITING'))} |`,
     says`an in-process replay store | ${count(CAPACITY)} proofs |`,
     says`\`IDP_TOKEN_CACHE_ENTRIES\` (${count(Number(CHECK_DEFAULTS.tokenCacheEntries))})`,
+    says`the keys are ${one(MAX_AGE_MILLIS)} old: requests with the issuer's tokens`,
+    says`failed or took over ${seconds(ON_STOP_MILLIS)}: the process exits`,
+    says`failed (at most once ${one(constantIn('src/gate/tell.ts', 'QUIET_MILLIS'))})`,
+    says`up to ${one(constantIn('src/gate/observe.ts', 'SUMMARY_MILLIS'))} after a refusal`,
     says`Parsing a ${mib(constantIn('src/service/routes/inputs.ts', 'MAX_LIMIT_BYTES'))} body, the maximum`,
   ],
   'docs/profiles.md': [
@@ -247,6 +266,8 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'docs/refusals.md': [
     says`lists up to ${constantIn(SCHEMA, 'MAX_ISSUES')} \`issues\``,
     says`at most ${constantIn(SCHEMA, 'MAX_TEXT_LENGTH')} characters`,
+    says`nest the JSON at most ${constantIn('src/service/routes/body.ts', 'MAX_DEPTH')} levels deep`,
+    says`within ${seconds(HEADER_MILLIS)}, and the whole request within ${REQUEST_SECONDS} s (by default)`,
     says`(${numberIn(KEY_SET, /Math\.max\((\d+), seconds\)/)} to ${seconds(MAX_BACKOFF_MILLIS)})`,
   ],
   'docs/revocation.md': [
@@ -306,4 +327,27 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
 
 /** Figures that no file of this repository decides, and why. */
 export const OTHERS: readonly (readonly [page: string, phrase: string, reason: string])[] = [
+  ['SECURITY.md', 'within three working days', 'what maintainers do'],
+  ['SECURITY.md', 'normally within 90 days', 'what maintainers do'],
+  ['docs/decisions.md', 'Traefik: always 30 s', "Traefik's own time limit"],
+  ['docs/deploy.md', 'Keep their clocks within two seconds', 'what operators do'],
+  ['docs/dpop.md', 'limits the loss to the last second', "Redis's own schedule"],
+  ['docs/evidence.md', 'over 1 GB', 'the size of other packages'],
+  ['docs/fapi.md', 'RSA keys of at least 2048 bits', 'a requirement of FAPI 2.0'],
+  ['docs/fapi.md', 'elliptic curve keys of at least 224 bits', 'a requirement of FAPI 2.0'],
+  ['docs/fapi.md', 'at least 128 bits of entropy', 'a requirement of FAPI 2.0'],
+  ['docs/for-mcp-and-agents.md', 'the 1,024 subscriptions', "the MCP SDK's own limit"],
+  ['docs/for-mcp-and-agents.md', 'the last two lines of', 'a place in a file'],
+  ['docs/forward-auth.md', 'too small for 3 KB of claims', "nginx's own buffers"],
+  ['docs/forward-auth.md', 'For tokens over 8 KiB', "nginx's own buffers"],
+  ['docs/logs-and-metrics.md', '64 KiB (16 KiB on Node 20)', "Node's own buffers"],
+  ['docs/logs-and-metrics.md', '3.4 kB per request', 'measured'],
+  ['docs/proxies.md', '1 MB by default', "nginx's own limit"],
+  ['docs/revocation.md', 'differ by at most a second', 'what operators do'],
+  [
+    'docs/revocation.md',
+    'up to two seconds after',
+    'a second of the clocks, and one because times are rounded up',
+  ],
+  ['docs/streams.md', 'silent for 10 s', "Bun's own time limit"],
 ];
