@@ -18,17 +18,23 @@ function evaluate(expression: string, where: string): number {
 
 const sourceOf = (file: string) => (file.endsWith('.ts') ? withoutComments(read(file)) : read(file));
 
-/** The number in the only place of a file that matches. The pattern has one group. */
-export function numberIn(file: string, pattern: RegExp): number {
-  const where = `${file}: ${pattern.source}`;
+/** `what` names the pattern if it matches nowhere, or in several places. */
+function onlyNumber(file: string, pattern: RegExp, what: string): number {
   const found = [...sourceOf(file).matchAll(new RegExp(pattern, `g${pattern.flags}`))];
-  assert.equal(found.length, 1, `${where} matches ${found.length} times`);
-  return evaluate(found[0]?.[1] ?? '', where);
+  assert.equal(found.length, 1, `${file} has ${what} ${found.length} times, not once`);
+  return evaluate(found[0]?.[1] ?? '', `${file}: ${what}`);
 }
+
+/** The number in the only place of a file that matches. The pattern has one group. */
+export const numberIn = (file: string, pattern: RegExp): number => onlyNumber(file, pattern, pattern.source);
 
 /** The only number that a file gives this name: `NAME = 5_000`, or `name: 5_000`. */
 export const constantIn = (file: string, name: string): number =>
-  numberIn(file, new RegExp(`(?<![\\w.#])${name}(?:: number)?(?: =|:) (${EXPRESSION})(?=[;,)}\\n]| })`, 'i'));
+  onlyNumber(
+    file,
+    new RegExp(`(?<![\\w.#])${name}(?:: number)?(?: =|:) (${EXPRESSION})(?=[;,)}\\n]| })`, 'i'),
+    `a number ${name}`,
+  );
 
 /** For a figure that the documents state once for several constants. */
 export function same(first: number, ...others: readonly number[]): number {

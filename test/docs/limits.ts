@@ -54,6 +54,7 @@ const NONCE_SLOTS = 1 + numberIn(NONCE, /nonceOf\(slot - (\d+)\)/);
 const NONCE_MINUTES = word(NONCE_SLOTS * minutes(constantIn(NONCE, 'SLOT_MILLIS')));
 
 const FETCH_MILLIS = constantIn('src/verify/keys/fetch.ts', 'timeoutMillis');
+const MAX_KEYS = constantIn('src/verify/keys/jwks.ts', 'MAX_KEYS');
 const KEY_SET = 'src/verify/keys/key-set.ts';
 const JWK = 'src/verify/keys/jwk.ts';
 const LEAST_BITS = numberIn(JWK, /modulusLength < (\d+)/);
@@ -72,6 +73,8 @@ const AHEAD_AND_READS = constantIn(CONNECTION, 'AHEAD_BYTES') + 3 * 64 * 1024;
 const ON_STOP_MILLIS = constantIn('src/process/life.ts', 'STOP_MILLIS');
 
 const QUESTIONS = 'src/options/introspection/questions.ts';
+const QUESTION_MILLIS = constantIn(QUESTIONS, 'MAX_MILLIS');
+const MAX_ANSWER_BYTES = constantIn('src/options/introspection/endpoint.ts', 'MAX_BYTES');
 const INTROSPECT = 'src/options/introspection/introspect.ts';
 const PARTS_OF_JWT = numberIn(INTROSPECT, /length !== (\d) && length/);
 const SLOTS = 'src/options/tenants/slots.ts';
@@ -82,13 +85,16 @@ const SCHEMA = 'src/service/routes/schema.ts';
 const HANDLER_REPLY = 'src/service/routes/handler-reply.ts';
 const REVOCATION = 'src/options/redis/revocation.ts';
 const DECISIONS = 'src/options/decisions.ts';
+const NGINX_SECONDS = numberIn('docs/forward-auth.conf', /gatehouse\/forward-auth;[^}]*read_timeout (\d+)s/);
+const ENVOY_SECONDS = numberIn('docs/proxies.md', /server_uri: .*timeout: (\d+)s/);
 const REDIS_TARGET = 'src/options/redis/target.ts';
 const RUN = 'src/process/run.ts';
 const LOG = 'src/options/log.ts';
+const PROFILES = 'src/profiles/settings.ts';
 
 const MOST_NODES = word(1 + numberIn(REDIS_TARGET, /\{HOST\}\)\{0,(\d+)\}/));
 
-/** Of 2 threads of libuv, one resolves names. */
+/** For each lookup: only half of libuv's threads resolve names. */
 const THREADS = numberIn(RUN, /String\((\d+) \* \(all/);
 const STORES = numberIn(RUN, /revocationStore === undefined \? (\d+)/);
 const STORES_WITH_REVOCATION = numberIn(RUN, /revocationStore === undefined \? \d+ : (\d+)/);
@@ -105,10 +111,18 @@ const KEYS_GROW_OLD_SECONDS = numberIn(RULES, /gatehouse_keys_age_seconds .*> (\
 const STORE_FILLS_UP = numberIn(RULES, /gatehouse_replay_entries .*> (\d+)/);
 const REFUSALS_A_SECOND = word(numberIn(RULES, /GatehouseRefusals\n[^]*?\) > (\d+)/));
 
+const EVENTS = 'src/verify/base/events.ts';
+const SHOWN_CHARACTERS = numberIn(EVENTS, /const printable = .*, (\d+)\)/);
+const QUIET_MILLIS = constantIn('src/gate/tell.ts', 'QUIET_MILLIS');
+const MAX_DEPTH = constantIn('src/service/routes/body.ts', 'MAX_DEPTH');
+
 const ARCHITECTURE = 'test/architecture.test.ts';
 const MCP = 'test/package/mounts/mcp.mjs';
 const MCP_GATE = 'test/package/mounts/mcp-gate.mjs';
+
 const PLAN = 'test/evidence/bench/plan.ts';
+const GOAL_ROUNDS = numberIn(PLAN, /BENCH_ROUNDS.* (\d+) :/);
+const ROUNDS = word(numberIn(PLAN, /BENCH_ROUNDS.* : (\d+)/));
 
 const linesOf = (text: string) => text.trim().split('\n');
 
@@ -124,7 +138,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'README.md': [says`Express in ${word(LINES_OF_EXPRESS)} lines`, says`On Node ${NODE} or newer`],
   'SECURITY.md': [
     says`a maintained release of Node, ${NODE} or newer`,
-    says`(\`kid\`, cut to ${numberIn('src/verify/base/events.ts', /const printable = .*, (\d+)\)/)} characters)`,
+    says`(\`kid\`, cut to ${SHOWN_CHARACTERS} characters)`,
     says`No key is used more than ${one(MAX_AGE_MILLIS)} after it was fetched`,
     says`to limit replays to ${NONCE_MINUTES} minutes`,
   ],
@@ -146,8 +160,8 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'docs/decisions.md': [
     says`(default ${constantIn(DECISIONS, 'timeoutSeconds')}, at most ${constantIn(DECISIONS, 'MAX_SECONDS')})`,
     says`At most ${count(constantIn(DECISIONS, 'MAX_WAITING'))} requests can wait for the same decision`,
-    says`nginx: \`proxy_read_timeout\`, ${numberIn('docs/forward-auth.conf', /gatehouse\/forward-auth;[^}]*proxy_read_timeout (\d+)s/)} s`,
-    says`Envoy: \`timeout\` in \`server_uri\`, ${numberIn('docs/proxies.md', /server_uri: .*timeout: (\d+)s/)} s`,
+    says`nginx: \`proxy_read_timeout\`, ${NGINX_SECONDS} s`,
+    says`Envoy: \`timeout\` in \`server_uri\`, ${ENVOY_SECONDS} s`,
   ],
   'docs/deploy.md': [
     says`for upstream connections below ${seconds(KEEP_ALIVE_MILLIS)}`,
@@ -156,7 +170,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`as user ${numberIn('Dockerfile', /^USER (\d+):/m)}`,
     says`less than ${one(MAX_AGE_MILLIS)} old`,
     says`probes \`/readyz\` every ${numberIn('Dockerfile', /^HEALTHCHECK --interval=(\d+)s/m)} s`,
-    says`\`--check\` waits at most ${seconds(same(FETCH_MILLIS, constantIn(QUESTIONS, 'MAX_MILLIS')))}`,
+    says`\`--check\` waits at most ${seconds(same(FETCH_MILLIS, QUESTION_MILLIS))}`,
     says`at \`HOST\` and \`PORT\`, and waits at most ${seconds(constantIn('src/process/probe.ts', 'PROBE_MILLIS'))}`,
     says`\`onStop\` took over ${seconds(ON_STOP_MILLIS)}`,
     says`waits up to ${seconds(constantIn('src/service/connection/listen.ts', 'LOUD_MILLIS'))} for new connections`,
@@ -209,17 +223,17 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`up to ${count(constantIn(INTROSPECT, 'MAX_LENGTH'))} characters`,
     says`(default ${INTROSPECTION_DEFAULTS.cacheSeconds}), but never beyond`,
     says`at most ${constantIn(INTROSPECT, 'MAX_REFUSED_SECONDS')} s | ${count(constantIn(INTROSPECT, 'MAX_REFUSED'))} |`,
-    says`Within ${seconds(constantIn(QUESTIONS, 'MAX_MILLIS'))} and ${kib(constantIn('src/options/introspection/endpoint.ts', 'MAX_BYTES'))}`,
+    says`Within ${seconds(QUESTION_MILLIS)} and ${kib(MAX_ANSWER_BYTES)}`,
     says`at most ${constantIn(QUESTIONS, 'MAX_UNDER_WAY')} introspection requests are in flight`,
     says`at most ${count(constantIn(QUESTIONS, 'MAX_WAITING'))} client requests wait`,
     says`After ${constantIn(QUESTIONS, 'MAX_FAILURES')} consecutive failures`,
     says`only one introspection request ${one(constantIn(QUESTIONS, 'PAUSE_MILLIS'))}`,
-    says`an introspection response within ${seconds(constantIn(QUESTIONS, 'MAX_MILLIS'))}`,
+    says`an introspection response within ${seconds(QUESTION_MILLIS)}`,
   ],
   'docs/keys.md': [
     says`of at most ${count(constantIn('src/verify/keys/fetch.ts', 'MAX_ADDRESS_LENGTH'))} characters`,
     says`takes at most ${seconds(FETCH_MILLIS)}`,
-    says`at most ${constantIn('src/verify/keys/jwks.ts', 'MAX_KEYS')} keys`,
+    says`at most ${MAX_KEYS} keys`,
     says`at most ${kib(constantIn('src/verify/keys/byte-limit.ts', 'MAX_BYTES'))} from the provider`,
     says`keys older than ${minutes(REFRESH_AFTER_MILLIS)} minutes`,
     says`at most once every ${seconds(REQUEST_PAUSE_MILLIS)}`,
@@ -229,12 +243,12 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`until they are ${one(MAX_AGE_MILLIS)} old`,
     says`under ${LEAST_BITS} bits, or over ${constantIn(JWK, 'MAX_SIGNING_BITS')} bits`,
     says`or over ${BITS_OF_EXPONENT} bits`,
-    says`more than ${constantIn('src/verify/keys/jwks.ts', 'MAX_KEYS')} keys`,
+    says`more than ${MAX_KEYS} keys`,
     says`can wait for ${word(constantIn(KEY_SET, 'MAX_FETCHES_AWAITED') - 1)} more`,
   ],
   'docs/logs-and-metrics.md': [
-    says`are cut to ${numberIn('src/verify/base/events.ts', /const printable = .*, (\d+)\)/)} characters`,
-    says`up to ${constantIn('src/verify/base/events.ts', 'MAX_FRAMES')} stack frames`,
+    says`are cut to ${SHOWN_CHARACTERS} characters`,
+    says`up to ${constantIn(EVENTS, 'MAX_FRAMES')} stack frames`,
     says`each of up to ${count(constantIn(LOG, 'MAX_MESSAGE_LENGTH'))} characters`,
     says`drops lines beyond ${mib(constantIn(LOG, 'MAX_UNWRITTEN_BYTES'))}`,
     says`takes up to ${seconds(constantIn('src/process/life.ts', 'LAST_LINES_MILLIS'))} longer`,
@@ -256,17 +270,17 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`\`IDP_TOKEN_CACHE_ENTRIES\` (${count(Number(CHECK_DEFAULTS.tokenCacheEntries))})`,
     says`the keys are ${one(MAX_AGE_MILLIS)} old: requests with the issuer's tokens`,
     says`failed or took over ${seconds(ON_STOP_MILLIS)}: the process exits`,
-    says`failed (at most once ${one(constantIn('src/gate/tell.ts', 'QUIET_MILLIS'))})`,
+    says`failed (at most once ${one(QUIET_MILLIS)})`,
     says`up to ${one(constantIn('src/gate/observe.ts', 'SUMMARY_MILLIS'))} after a refusal`,
     says`Parsing a ${mib(constantIn('src/service/routes/inputs.ts', 'MAX_LIMIT_BYTES'))} body, the maximum`,
   ],
   'docs/profiles.md': [
-    says`| port | ${numberIn('src/profiles/settings.ts', /'A' \? (\d+)/)} | ${numberIn('src/profiles/settings.ts', /'A' \? \d+ : (\d+)/)} |`,
+    says`| port | ${numberIn(PROFILES, /'A' \? (\d+)/)} | ${numberIn(PROFILES, /'A' \? \d+ : (\d+)/)} |`,
   ],
   'docs/refusals.md': [
     says`lists up to ${constantIn(SCHEMA, 'MAX_ISSUES')} \`issues\``,
     says`at most ${constantIn(SCHEMA, 'MAX_TEXT_LENGTH')} characters`,
-    says`nest the JSON at most ${constantIn('src/service/routes/body.ts', 'MAX_DEPTH')} levels deep`,
+    says`nest the JSON at most ${MAX_DEPTH} levels deep`,
     says`within ${seconds(HEADER_MILLIS)}, and the whole request within ${REQUEST_SECONDS} s (by default)`,
     says`(${numberIn(KEY_SET, /Math\.max\((\d+), seconds\)/)} to ${seconds(MAX_BACKOFF_MILLIS)})`,
   ],
@@ -281,7 +295,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`at most ${numberIn('docs/routes-reference.md', /recentLogin\(\{.* maxAgeSeconds: (\d+)/)} seconds in the past`,
     says`(${numberIn(HANDLER_REPLY, /status < (\d+)\) throw .*fail needs/)} to ${numberIn(HANDLER_REPLY, /status < (\d+);/) - 1})`,
     says`\`REQUEST_TIMEOUT_SECONDS\` (default ${REQUEST_SECONDS})`,
-    says`more than ${constantIn('src/service/routes/body.ts', 'MAX_DEPTH')} levels of nesting`,
+    says`more than ${MAX_DEPTH} levels of nesting`,
     says`reads nothing for ${seconds(UNREAD_MILLIS)}`,
     says`at most ${gib(numberIn('src/service/fetch/mount.ts', /limitBytes: integer\(1, (.+)\) \}/))}`,
   ],
@@ -304,8 +318,8 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   ],
   'docs/speed.md': [
     says`the ratio of a ${Math.round(LINES_OF_BOUND / 10) * 10}-line server`,
-    says`medians of ${numberIn(PLAN, /BENCH_ROUNDS.* (\d+) :/)} rounds (for bound and best peer, of ${word(numberIn(PLAN, /BENCH_ROUNDS.* : (\d+)/))} on`,
-    says`The picture shows ${word(numberIn(PLAN, /BENCH_ROUNDS.* : (\d+)/))} rounds`,
+    says`medians of ${GOAL_ROUNDS} rounds (for bound and best peer, of ${ROUNDS} on`,
+    says`The picture shows ${ROUNDS} rounds`,
   ],
   'docs/tenants.md': [
     says`up to ${count(constantIn('src/options/tenants/tenants.ts', 'MOST_TENANTS'))} tenants`,
@@ -320,7 +334,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   ],
   'docs/your-own-api.md': [
     says`a time limit of ${seconds(ON_STOP_MILLIS)}`,
-    says`at most once ${one(constantIn('src/gate/tell.ts', 'QUIET_MILLIS'))}`,
+    says`at most once ${one(QUIET_MILLIS)}`,
     says`can take ${one(SWEEP_MILLIS)} to close idle connections`,
   ],
 };
