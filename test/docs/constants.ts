@@ -7,9 +7,9 @@ import { read } from './pages.ts';
 const NUMBER = String.raw`(?:0x[\da-f_]+|[\d_]+(?:\.\d+)?)`;
 
 /** Nothing but numbers and signs, so that evaluating it can do nothing else. */
-const EXPRESSION = String.raw`[(\s]*${NUMBER}(?:[\s()]*(?:\*\*|<<|[*+/])?[\s()]*${NUMBER})*[\s)]*?`;
+const EXPRESSION = String.raw`[(\s]*${NUMBER}(?:[\s()]*(?:\*\*|<<|[*+/])[\s()]*${NUMBER})*[\s)]*?`;
 
-const WHOLE_EXPRESSION = new RegExp(`^${EXPRESSION}$`, 'i');
+const WHOLE_EXPRESSION = new RegExp(`^${EXPRESSION}$`);
 
 function evaluate(expression: string, where: string): number {
   assert.match(expression, WHOLE_EXPRESSION, where);
@@ -32,7 +32,7 @@ export const numberIn = (file: string, pattern: RegExp): number => onlyNumber(fi
 export const constantIn = (file: string, name: string): number =>
   onlyNumber(
     file,
-    new RegExp(`(?<![\\w.#])${name}(?:: number)?(?: =|:) (${EXPRESSION})(?=[;,)}\\n]| })`, 'i'),
+    new RegExp(`(?<![\\w.#])${name}(?:: number)?(?: =|:) (${EXPRESSION})(?=[;,)}\\n]| })`),
     `a number ${name}`,
   );
 
