@@ -50,10 +50,13 @@ function whole(figure: number): number {
 export const count = (figure: number) => whole(figure).toLocaleString('en-US');
 
 export const seconds = (millis: number) => `${whole(millis / 1_000)} s`;
+
 export const minutes = (millis: number) => whole(millis / 60_000);
 
 export const kib = (bytes: number) => `${whole(bytes / 1024)} KiB`;
+
 export const mib = (bytes: number) => `${whole(bytes / 1024 ** 2)} MiB`;
+
 export const gib = (bytes: number) => `${whole(bytes / 1024 ** 3)} GiB`;
 
 const UNITS = new Map([

@@ -44,14 +44,18 @@ function proseOf(page: string): string {
 }
 
 const DIGITS = String.raw`(?<![\w.,#§:/-]|RFC )\d[\d,.]*(?<![,.])(?![\w.]*\w)`;
+
 const WORD = String.raw`\b(?:${WORDS.slice(1).join('|')})\b`;
+
 const TIME = '(?:s|ms|µs|seconds?|minutes?|hours?|(?:working )?days?|weeks?|months?|years?)';
+
 const AMOUNT =
   '(?:bytes?|[kKMG]i?B|bits?|characters?|letters?|levels?|keys?|segments?|proofs?|tokens?|requests?|fields?|' +
   'issuers?|tenants?|threads?|sessions?|fetch(?:es)?|retries|failures?|rounds?|frames?|lines?|dots?|' +
   'subscriptions?|entries|routes?|connections?|times)';
+
 const BOUND =
-  'at (?:most|least)|up to|over|under|below|above|more than|less than|within|exceed|default(?:s to|:)?';
+  'at (?:most|least)|up to|over|under|below|above|more than|less than|within|exceed|default(?:s to|:| port)?';
 
 /** A number with a unit, with a separator of thousands, after a word for a limit, or after a setting's name. */
 const FIGURES = [

@@ -101,6 +101,7 @@ const STORES_WITH_REVOCATION = numberIn(RUN, /revocationStore === undefined \? \
 const FETCHES_OF_TENANTS = same(numberIn(RUN, /isTemplate\(jwksUri\)\) \? (\d+)/), constantIn(SLOTS, 'MOST'));
 
 const MANIFESTS = 'docs/kubernetes.yaml';
+
 /** What the manifests add to the delay is what the page tells everyone to add. */
 const KILL_SECONDS =
   numberIn(MANIFESTS, /terminationGracePeriodSeconds: (\d+)/) -
