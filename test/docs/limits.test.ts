@@ -19,13 +19,6 @@ for (const [page, phrases] of Object.entries(LIMITS)) {
 /** A changelog tells of the past; the pages of tests are for their authors. */
 const READ = PAGES.filter((page) => page !== 'CHANGELOG.md' && !page.startsWith('test/'));
 
-/** Sections and sentences that are measured, and become generated text. */
-const MEASURED: readonly (readonly [page: string, passage: RegExp])[] = [
-  ['docs/logs-and-metrics.md', /^## Sizing\n[^]*?(?=^## )/m],
-  ['docs/logs-and-metrics.md', /^For a request with a cached token, metrics increase CPU time[^]*?\n\n/m],
-  ['docs/speed.md', /^## Many routes\n[^]*?(?=^## )/m],
-];
-
 /** Generated text, code, and targets of links. */
 const NOT_PROSE = [
   /<!-- generated: [^]*?<!-- end -->/g,
@@ -38,10 +31,8 @@ const NOT_PROSE = [
 const hidden = (text: string) => text.replace(/[\w,.%]/g, '#');
 
 /** Without figures in what is no prose, and as long as the joined page. */
-function proseOf(page: string): string {
-  const passages = MEASURED.filter(([name]) => name === page).map(([, passage]) => passage);
-  return joined([...NOT_PROSE, ...passages].reduce((text, part) => text.replace(part, hidden), read(page)));
-}
+const proseOf = (page: string) =>
+  joined(NOT_PROSE.reduce((text, part) => text.replace(part, hidden), read(page)));
 
 const DIGITS = String.raw`(?<![\w.,#§:/-]|RFC )\d[\d,.]*(?<![,.])(?![\w.]*\w)`;
 

@@ -54,6 +54,8 @@ const NONCE_SLOTS = 1 + numberIn(NONCE, /nonceOf\(slot - (\d+)\)/);
 const NONCE_MINUTES = word(NONCE_SLOTS * minutes(constantIn(NONCE, 'SLOT_MILLIS')));
 
 const FETCH_MILLIS = constantIn('src/verify/keys/fetch.ts', 'timeoutMillis');
+/** A fetch asks for the discovery document and for the keys. */
+const ASKED = word(2);
 const MAX_KEYS = constantIn('src/verify/keys/jwks.ts', 'MAX_KEYS');
 const KEY_SET = 'src/verify/keys/key-set.ts';
 const JWK = 'src/verify/keys/jwk.ts';
@@ -259,6 +261,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`for ${numberIn(RULES, /GatehouseUnavailable\n[^]*?for: (\d+)m/)} minutes, requests have been getting`,
     says`more than ${numberIn(RULES, /lag_p99_seconds .*> ([\d.]+)/)} s late`,
     says`ran gatehouse in the last ${unit(numberIn(RULES, /gatehouse_info\[(\d+)d\]/) * 86_400_000)}`,
+    says`every ${minutes(REFRESH_AFTER_MILLIS)} minutes, and up to ${ASKED} every ${seconds(REQUEST_PAUSE_MILLIS)}`,
     says`| ${seconds(HEADER_MILLIS)}, ${kib(constantIn(LISTENER, 'maxHeaderSize'))}, ${MAX_FIELDS} fields |`,
     says`after ${seconds(HEADER_MILLIS)}, otherwise`,
     says`\`REQUEST_TIMEOUT_SECONDS\` (${REQUEST_SECONDS})`,
@@ -351,12 +354,10 @@ export const OTHERS: readonly (readonly [page: string, phrase: string, reason: s
   ['docs/fapi.md', 'RSA keys of at least 2048 bits', 'a requirement of FAPI 2.0'],
   ['docs/fapi.md', 'elliptic curve keys of at least 224 bits', 'a requirement of FAPI 2.0'],
   ['docs/fapi.md', 'at least 128 bits of entropy', 'a requirement of FAPI 2.0'],
-  ['docs/for-mcp-and-agents.md', 'the 1,024 subscriptions', "the MCP SDK's own limit"],
   ['docs/for-mcp-and-agents.md', 'the last two lines of', 'a place in a file'],
   ['docs/forward-auth.md', 'too small for 3 KB of claims', "nginx's own buffers"],
   ['docs/forward-auth.md', 'For tokens over 8 KiB', "nginx's own buffers"],
   ['docs/logs-and-metrics.md', '64 KiB (16 KiB on Node 20)', "Node's own buffers"],
-  ['docs/logs-and-metrics.md', '3.4 kB per request', 'measured'],
   ['docs/proxies.md', '1 MB by default', "nginx's own limit"],
   ['docs/revocation.md', 'differ by at most a second', 'what operators do'],
   [
