@@ -3,7 +3,7 @@
    every round and begin in another order each time, so other work on the machine touches both alike; it widens the
    range that is printed beside each ratio: half of the rounds are within it. BENCH_NODE names another line of Node.
 
-   Shows: how a commit changes CPU time and startup time (`npm run evidence before HEAD~3 --rounds 15 --seconds
+   Shows: how a commit changes CPU time and startup time (`npm run evidence before HEAD~3 -- --rounds 15 --seconds
    0.5`; words choose cases).
    Takes: 6 min.
    Needs: git. */
@@ -51,7 +51,7 @@ const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 
 const isGood = ref !== undefined && Number.isInteger(rounds) && rounds > 0 && seconds > 0;
-if (!isGood) throw new Error('name a commit: npm run evidence before HEAD~1 --rounds 15 --seconds 0.5');
+if (!isGood) throw new Error('name a commit: npm run evidence before HEAD~1 -- --rounds 15 --seconds 0.5');
 
 /** For wrk, which takes whole seconds, more than a server here can verify; otherwise as many as take half a second. */
 const SLICE = Number.isInteger(seconds) ? 50_000 * seconds : 12_000;

@@ -3,8 +3,8 @@
    with all options and of every request, or of those named, with the options named, as in `--files createGate proxy`.
    It reports only: `npm test architecture` fails when an entry point loads more than it may.
 
-   Shows: how much code each export loads, compared with the project's goals (`--files createGate proxy` lists the
-   files of one deployment, `--files GET` those that one request enters).
+   Shows: how much code each export loads, compared with the project's goals (`-- --files createGate proxy` lists the
+   files of one deployment, `-- --files GET` those that one request enters).
    Takes: 5 s.
    Needs: nothing. */
 import { closureOf, countTokens, doorsOf, isOption, readSources } from '../../support/closures.ts';

@@ -115,13 +115,13 @@ async function connectionMemory() {
 
   /** What one more request over each of the connections adds to an idle one. */
   async function added(connections: number, times: number, isThere: () => boolean | Promise<boolean>) {
-    const words = [fileAt('clients.mjs'), port, String(connections), String(times)];
+    const words = [fileAt('clients.mjs'), port, String(connections)];
     const clients = spawn(process.execPath, words, { stdio: ['pipe', 'pipe', 'inherit'] });
-    clients.stdin.write('/healthz\n');
+    clients.stdin.write('1 /healthz\n');
     await once(clients.stdout, 'data');
     const before = heldBytes();
     waiting = 0;
-    clients.stdin.write('/\n');
+    clients.stdin.write(`${times} /\n`);
     await until('the requests wait', isThere, 30);
     const bytes = heldBytes() - before;
     clients.kill();
