@@ -354,7 +354,7 @@ export const OTHERS: readonly (readonly [page: string, phrase: string, reason: s
   ['docs/fapi.md', 'RSA keys of at least 2048 bits', 'a requirement of FAPI 2.0'],
   ['docs/fapi.md', 'elliptic curve keys of at least 224 bits', 'a requirement of FAPI 2.0'],
   ['docs/fapi.md', 'at least 128 bits of entropy', 'a requirement of FAPI 2.0'],
-  ['docs/for-mcp-and-agents.md', 'the last two lines of', 'a place in a file'],
+  ['docs/for-mcp-and-agents.md', 'the last two statements of', 'a place in a file'],
   ['docs/forward-auth.md', 'too small for 3 KB of claims', "nginx's own buffers"],
   ['docs/forward-auth.md', 'For tokens over 8 KiB', "nginx's own buffers"],
   ['docs/logs-and-metrics.md', '64 KiB (16 KiB on Node 20)', "Node's own buffers"],

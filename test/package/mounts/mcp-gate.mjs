@@ -162,7 +162,7 @@ async function serveCaller(request, caller) {
   const bare = withoutCredentials(request);
   // The SDK wants a token here; no tool needs it.
   const authInfo = { token: '', clientId: '', scopes: [...caller.scopes], extra: { caller } };
-  // Of a second parser the SDK could get another message than the one that has been authorized.
+  // Keep `parsedBody`: a second parser could give the SDK another message than the one that was authorized.
   const options = { parsedBody: message, authInfo };
   const isLegacy = await isLegacyRequest(bare, message);
   return isLegacy ? serveSession(bare, options, caller) : newest.fetch(bare, options);

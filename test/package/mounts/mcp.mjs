@@ -149,7 +149,8 @@ async function serve(request, { caller, authorize }) {
 
   const bare = withoutCookies(request);
   // The SDK wants a token here; no tool needs it.
-  const authInfo = { token: '', clientId: '', scopes: [...caller.scopes], extra: { caller, authorize } };  // Of a second parser the SDK could get another message than the one that has been authorized.
+  const authInfo = { token: '', clientId: '', scopes: [...caller.scopes], extra: { caller, authorize } };
+  // Keep `parsedBody`: a second parser could give the SDK another message than the one that was authorized.
   const options = { parsedBody: message, authInfo };
   const isLegacy = await isLegacyRequest(bare, message);
   return isLegacy ? serveSession(bare, options, caller) : newest.fetch(bare, options);
