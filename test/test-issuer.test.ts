@@ -21,6 +21,16 @@ test('issues tokens for the domain and audience of its settings that expire in f
   });
 });
 
+test('refuses what is no plain object in place of its options', () => {
+  for (const none of [new Map([['audience', 'x']]), [], null, 5]) {
+    assert.throws(() => createTestIssuer(none as never), {
+      name: 'TypeError',
+      message:
+        'createTestIssuer: must be a plain object with a member for each option, no instance of a class',
+    });
+  }
+});
+
 test('signs RS256 with a key of 2048 bits', async () => {
   const { keys } = await createTestIssuer().options.fetchKeys();
   const key = createPublicKey({ key: keys[0] ?? {}, format: 'jwk' });

@@ -71,7 +71,7 @@ export function turnAway(record: RequestRecord, thrown: unknown): RequestRecord 
   return extendRecord(extendRecord(record, found), { reason: refusal.reason, refusal });
 }
 
-/** The same before anything is known of the request. */
+/** Like `turnAway`, when nothing is known of the request yet. */
 export const turnedAwayBy = (thrown: unknown) => turnAway({}, thrown);
 
 /** `undefined`: the request needs no reply before access is checked. */

@@ -66,7 +66,7 @@ export function decision(what: string, decide: DecisionFunction, options: Decisi
   const name = `decision ${what}`;
   if (typeof decide !== 'function') throw new TypeError(`${name}: needs a function that decides`);
 
-  const { timeoutSeconds } = readPlainOptions<Values>(name, options, RULES, DEFAULTS);
+  const { timeoutSeconds } = readPlainOptions<Values>(options, RULES, DEFAULTS, name);
 
   requireShowable(name, what);
   const refused = refuse('decision-refused', { description: `the request is not allowed: ${what}` });

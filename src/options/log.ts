@@ -10,7 +10,7 @@ import {
   type LogLevel,
   type Printable,
 } from '../verify/base/events.ts';
-import { boolean, oneOf, readOptions, type Given, type RulesOf } from '../verify/base/option.ts';
+import { boolean, oneOf, readPlainOptions, type Given, type RulesOf } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import type { LogPart } from '../gate/options.ts';
 
@@ -41,11 +41,10 @@ export const LOG_DEFAULTS: LogValues = { level: 'info', access: false, errorMess
  * @example const gate = createGate({ domain, audience, log: jsonLog({ level: 'debug' }) });
  */
 export function jsonLog(options: LogOptions = {}): LogPart {
-  const { level, access, errorMessages } = readOptions<LogValues>(
+  const { level, access, errorMessages } = readPlainOptions<LogValues>(
     options,
     LOG_RULES,
     LOG_DEFAULTS,
-    {},
     'log',
   );
   return Part.make(

@@ -1,7 +1,7 @@
 // The hooks of a process: which there are, and what the one at the start is given. Promises: a wrong one is
 // reported by its name. Does not run them: life.ts and what serves do.
 import { isJsonObject, isPlain } from '../verify/base/encoding.ts';
-import { readOptions, someFunction, type Rule } from '../verify/base/option.ts';
+import { readPlainOptions, someFunction, type Rule } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import { NO_PROOFS } from '../gate/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
@@ -57,7 +57,7 @@ const TWO_STORES = 'takes the place of IDP_DPOP_REPLAY_STORE (idp.dpopReplayStor
 
 /** Those that are there. Throws a `TypeError` for the first that is wrong. */
 export function readHooks(given: Hooks) {
-  return readOptions<Hooks>(given, HOOK_RULES, {}, {}, 'hooks');
+  return readPlainOptions<Hooks>(given, HOOK_RULES, {}, 'hooks');
 }
 
 /** `settings` lacks those that have a problem. */

@@ -81,7 +81,7 @@ const RULES: RulesOf<Values> = {
 const DEFAULTS: Values = { domain: 'issuer.test', audience: 'https://api.test', algorithm: 'RS256' };
 
 const readValues = (options: TestIssuerOptions) =>
-  readPlainOptions<Values>('createTestIssuer', options, RULES, DEFAULTS);
+  readPlainOptions<Values>(options, RULES, DEFAULTS, 'createTestIssuer');
 
 /** Options that take the test issuer in place of a provider. */
 export interface TestOptions {

@@ -127,6 +127,18 @@ test('ignores an unknown parameter [RFC 6749 §3.2]', async () => {
 const refusals: [string, number, string, () => RequestOptions][] = [
   ['the method is GET', 405, 'invalid_request', () => ({})],
   ['the body is called text', 400, 'invalid_request', () => post(good, { 'Content-Type': 'text/plain' })],
+  [
+    'the body is called by the name of an inherited property',
+    400,
+    'invalid_request',
+    () => post(good, { 'Content-Type': 'constructor' }),
+  ],
+  [
+    'Authorization and the body name different clients',
+    400,
+    'invalid_request',
+    () => postForm({ ...GRANT, client_id: 'plain' }, basic('machine:hidden')),
+  ],
   ['the body is not JSON', 400, 'invalid_request', () => post('{')],
   ['the body is not UTF-8', 400, 'invalid_request', () => post(Buffer.from([0x22, 0xff, 0x22]))],
   ['the body is an array', 400, 'invalid_request', () => post([])],

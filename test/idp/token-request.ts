@@ -25,8 +25,8 @@ export async function readParameters(request: IncomingMessage): Promise<Paramete
     throw new OAuthError('invalid_request', 'The method must be POST', 405, { Allow: 'POST' });
   }
   const mediaType = (request.headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
-  const parse = PARSERS[mediaType];
-  if (parse === undefined) throw malformed(`Content-Type must be ${Object.keys(PARSERS).join(' or ')}`);
+  const parse = PARSERS.get(mediaType);
+  if (parse === undefined) throw malformed(`Content-Type must be ${[...PARSERS.keys()].join(' or ')}`);
   if (body === undefined) throw malformed(`The body is over ${MAX_BODY_BYTES} bytes`);
   return parse(textOf(body));
 }
@@ -50,10 +50,10 @@ function textOf(body: Buffer): string {
   }
 }
 
-const PARSERS: Readonly<Record<string, (text: string) => Parameters>> = {
-  'application/x-www-form-urlencoded': parseForm,
-  'application/json': parseJson,
-};
+const PARSERS: ReadonlyMap<string, (text: string) => Parameters> = new Map([
+  ['application/x-www-form-urlencoded', parseForm],
+  ['application/json', parseJson],
+]);
 
 /** RFC 6749 §3.2: a parameter occurs once, and one without a value counts as omitted. */
 function parseForm(text: string): Parameters {
@@ -84,7 +84,7 @@ export function required(parameters: Parameters, name: string): string {
   throw malformed(`${name} is missing or not a string`);
 }
 
-/** Throws an `OAuthError` unless the client names itself in exactly one way (RFC 6749 §2.3). */
+/** Throws an `OAuthError` unless the client authenticates itself in exactly one way (RFC 6749 §2.3). */
 export function credentialsOf({ headers }: IncomingMessage, parameters: Parameters): Credentials {
   const { authorization } = headers;
   if (authorization === undefined) {
@@ -96,7 +96,10 @@ export function credentialsOf({ headers }: IncomingMessage, parameters: Paramete
   const [, encoded = ''] = /^basic +([\w+/]+=*)$/i.exec(authorization) ?? [];
   const [, id, secret] = /^([^:]*):([^]*)$/.exec(Buffer.from(encoded, 'base64').toString()) ?? [];
   if (id === undefined || secret === undefined) throw malformed('Authorization is not well-formed Basic');
-  return { id: formDecoded(id), secret: formDecoded(secret), isBasic: true };
+  const credentials = { id: formDecoded(id), secret: formDecoded(secret), isBasic: true };
+  const named = parameters['client_id'] ?? credentials.id;
+  if (named !== credentials.id) throw malformed('client_id is not the client of Authorization');
+  return credentials;
 }
 
 /** RFC 6749 §2.3.1: both are encoded as in a form before they are joined. */

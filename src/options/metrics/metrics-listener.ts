@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Endpoint, MetricsPart } from '../../gate/options.ts';
 import {
   integer,
-  readOptions,
+  readPlainOptions,
   textWithoutBlanks,
   type Given,
   type RulesOf,
@@ -38,7 +38,7 @@ export interface MetricsWithText extends MetricsPart {
  * @example const metrics = createMetrics();
  */
 export function createMetrics(options: MetricsOptions = {}): MetricsWithText {
-  const { port, host } = readOptions<MetricsValues>(options, METRICS_RULES, {}, {}, 'metrics');
+  const { port, host } = readPlainOptions<MetricsValues>(options, METRICS_RULES, {}, 'metrics');
   return makeMetrics(port, host);
 }
 

@@ -54,7 +54,7 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
   if (typeof handler !== 'function') {
     throw new TypeError(`${owner}: needs a handler, such as (request) => app.fetch(request)`);
   }
-  const { limitBytes } = readPlainOptions<MountLimits>(owner, options, RULES);
+  const { limitBytes } = readPlainOptions<MountLimits>(options, RULES, {}, owner);
   const segments = parsePrefix(owner, prefix);
 
   const bind = (values: MountOptions) => (request: HandlerRequest<Caller<unknown> | undefined>) => {

@@ -98,7 +98,7 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
 
 /** A copy. Throws a `TypeError`, which names the `owner`. */
 export const readBodyOptions = (owner: string, options: BodyOptions): BodyOptions =>
-  readPlainOptions(owner, options, RULES);
+  readPlainOptions(options, RULES, {}, owner);
 
 function valuesOf(query: URLSearchParams) {
   const values: Record<string, string | string[]> = Object.create(null);

@@ -110,7 +110,7 @@ function matchesOf(route: Route): CreateMatch {
 
 /**
  * The problems of routes: unknown members, what is not a route or rule, and patterns that are invalid,
- * overlap, or match one of `ownPaths`. Mounts have their own.
+ * overlap, or match one of `ownPaths`. `mountProblems` has those of mounts.
  */
 export function routesProblems(served: Routes, ownPaths: readonly string[] = [], isPolicy = false): string[] {
   const { routes, rules = [], ...others }: Routes = Object(served);

@@ -22,6 +22,7 @@ export function requireGood(name: string, rule: Rule, value: unknown) {
 }
 
 const NO_OBJECT = 'must be an object with a member for each option';
+const NO_PLAIN_OBJECT = 'must be a plain object with a member for each option, no instance of a class';
 
 /**
  * Reads the options that have rules from an object. `missing` has a problem for each that must be there;
@@ -44,14 +45,14 @@ export function readOptions<Values extends object>(
   return { ...defaults, ...values } as Values;
 }
 
-/** The same for a plain object: an instance, such as a schema, may have members that are not seen. */
+/** Also refuses an instance, such as a schema, whose inherited members would be overlooked. */
 export function readPlainOptions<Values extends object>(
-  owner: string,
   given: unknown,
   rules: Readonly<Record<string, Rule>>,
-  defaults: object = {},
+  defaults: object,
+  owner: string,
 ): Values {
-  if (!isPlain(Object(given))) throwProblem(owner, NO_OBJECT);
+  if (!isJsonObject(given) || !isPlain(given)) throwProblem(owner, NO_PLAIN_OBJECT);
 
   return readOptions(given, rules, defaults, {}, owner);
 }

@@ -1,5 +1,5 @@
 // The replay store: used proofs (RFC 9449 §11.1). Other clients cannot fill it: proofs get here after every
-// other check. Promises: drops no live entry; holds at most `capacity` entries of about 110 bytes.
+// other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
 import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../base/clock.ts';
 import { describeBug, type Fields, type Log } from '../base/events.ts';

@@ -23,8 +23,8 @@ export interface RequestFacts {
   readonly path: string;
   readonly rawHeaders: readonly string[];
   /**
-   * Whose peer and certificate a part may ask for. A Fetch `Request` has none, and one value of it may be
-   * several fields, joined with a comma and a space, and trimmed.
+   * Whose peer and certificate a part may ask for. A Fetch `Request` and some adapters have none; one value
+   * may then be several fields, joined with a comma and a space, and trimmed.
    */
   readonly socket?: unknown;
   /** The URI that a proxy asks about, used in place of `host`. */

@@ -50,8 +50,14 @@ const [ref, ...words] = positionals;
 const rounds = Number(values.rounds);
 const seconds = Number(values.seconds);
 
-const isGood = ref !== undefined && Number.isInteger(rounds) && rounds > 0 && seconds > 0;
-if (!isGood) throw new Error('name a commit: npm run evidence before HEAD~1 -- --rounds 15 --seconds 0.5');
+const isCase = (word: string) => [...Object.keys(CASES), 'start'].some((name) => name.includes(word));
+
+const isGood =
+  ref !== undefined && Number.isInteger(rounds) && rounds > 0 && seconds > 0 && words.every(isCase);
+
+if (!isGood) {
+  throw new Error('name a commit, and cases: npm run evidence before HEAD~1 -- --rounds 15 --seconds 0.5');
+}
 
 /** For wrk, which takes whole seconds, more than a server here can verify; otherwise as many as take half a second. */
 const SLICE = Number.isInteger(seconds) ? 50_000 * seconds : 12_000;

@@ -129,7 +129,7 @@ test('bytes throws for a schema, for unknown options or what is none, and for a 
   const schema = new (class {
     '~standard' = schemaOf((value) => ({ value }))['~standard'];
   })();
-  const other = /^TypeError: bytes: .*(?:is no option; correct or remove it|must be an object)/;
+  const other = /^TypeError: bytes: .*(?:is no option; correct or remove it|must be a plain object)/;
   const inherits = new (class {
     get '~standard'() {
       return schema['~standard'];

@@ -78,7 +78,7 @@ test('json(undefined), such as from a misspelled name, does not accept every bod
 });
 
 test('json throws for unknown options, and for a number or a list in place of options [H2]', () => {
-  const wrong = /^TypeError: json: (?:\w+: is no option; correct or remove it|must be an object)/;
+  const wrong = /^TypeError: json: (?:\w+: is no option; correct or remove it|must be a plain object)/;
   for (const options of [
     { limit: 10 },
     { limitBytes: 10, type: ['text/x'] },

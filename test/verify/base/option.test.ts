@@ -33,6 +33,7 @@ function problemOf(given: unknown): string {
 }
 
 const NUMBER = 'must be a whole number from ';
+const NO_PLAIN_OBJECT = 'must be a plain object with a member for each option, no instance of a class';
 const NO_TEXT = 'is empty, or has white space or a NUL; remove it';
 const NO_LIST = 'must be a list of 1 or more texts';
 
@@ -426,7 +427,9 @@ for (const [what, make, problem] of [
   }),
   ['a log', () => jsonLog({ level: 'INFO' as never }), 'log: level: must be one of silent, error, warn, '],
   ['a log', () => jsonLog({ access: 'true' as never }), 'log: access: must be true or false'],
-  ['a log', () => jsonLog(null as never), 'log: must be an object with a member for each option'],
+  ['a log', () => jsonLog(null as never), `log: ${NO_PLAIN_OBJECT}`],
+  ['a log', () => jsonLog(new Map([['level', 'debug']]) as never), `log: ${NO_PLAIN_OBJECT}`],
+  ['metrics', () => createMetrics(new Map([['port', 9_464]]) as never), `metrics: ${NO_PLAIN_OBJECT}`],
   ['metrics', () => createMetrics({ port: 0 }), `metrics: port: ${NUMBER}1 to 65535`],
   ['metrics', () => createMetrics({ host: '' }), 'metrics: host: is empty, or has white space'],
   ['metadata', () => resourceMetadata({ url: 'x' }), 'resourceMetadata: url: must be a URL that begins'],
