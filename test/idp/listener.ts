@@ -2,10 +2,12 @@
  * The TLS listener: its certificate, whether it listens, and its sockets. Closing it destroys the sockets and
  * waits until they are gone.
  */
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import { isIP, type AddressInfo, type Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
 /** Names of certificates in `tls/`. */
@@ -81,15 +83,18 @@ export class Listener {
     this.#state = state;
   }
 
-  #listen(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(this.#port, this.#host, () => {
-        this.#server.off('error', reject);
-        this.#port = (this.#server.address() as AddressInfo).port;
-        resolve();
-      });
-    });
+  /** A new port is outside the range that systems assign from, so that nobody gets it while this is closed. */
+  async #listen(): Promise<void> {
+    const port = this.#port === 0 ? randomInt(20_000, 32_000) : this.#port;
+    this.#server.listen(port, this.#host);
+    try {
+      await once(this.#server, 'listening');
+      this.#port = port;
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!isTaken || this.#port !== 0) throw error;
+      await this.#listen();
+    }
   }
 
   async #close(): Promise<void> {
