@@ -322,7 +322,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   ],
   'docs/speed.md': [
     says`the ratio of a ${Math.round(LINES_OF_BOUND / 10) * 10}-line server`,
-    says`medians of ${GOAL_ROUNDS} rounds (for bound and best peer, of ${ROUNDS} on`,
+    says`medians of ${GOAL_ROUNDS} rounds (bound and best peer: ${ROUNDS}, on`,
     says`The picture shows ${ROUNDS} rounds`,
   ],
   'docs/tenants.md': [
