@@ -362,7 +362,7 @@ const ordersOutcomes: Block = () => {
 /** The folders in the order in which files may import each other. */
 const readingOrder: Block = (written) => {
   const folders = new Set(FLOORS.map(([folder]) => folder));
-  const names = [...folders].map((folder) => (folder === '' ? 'entry points' : code(folder)));
+  const names = [...folders].map((folder) => (folder === '' ? 'other files' : code(folder)));
   return listWithKept(names, written);
 };
 

@@ -55,6 +55,9 @@ const FIGURES = [
   String.raw`(?<![\w.,#])\d{1,3}(?:,\d{3})+`,
   `\\b(?:${BOUND}) (?:${DIGITS}|${WORD})`,
   `\` \\(${DIGITS}\\)`,
+  String.raw`\b(?:port|on Node) \d+`,
+  String.raw`\boldest (?:half|third)\b`,
+  `${WORD} (?:X-Auth-)?headers\\b`,
   String.raw`\b(?:within|than|are|most|another|once|take|last|for) (?:an? )?(?:second|minute|hour|day)\b`,
 ].map((pattern) => new RegExp(pattern, 'g'));
 

@@ -104,6 +104,13 @@ const FETCHES_OF_TENANTS = same(numberIn(RUN, /isTemplate\(jwksUri\)\) \? (\d+)/
 
 const MANIFESTS = 'docs/kubernetes.yaml';
 
+/** The cache drops one of its generations. */
+const HALF = numberIn('src/verify/base/cache.ts', /ceil\(capacity \/ (\d)\)/) === 2 ? 'half' : 'part';
+
+const IDENTITY_HEADERS = word(new Set(read('src/options/forward-auth.ts').match(/X-Auth-\w+/gi)).size);
+
+const NODE_OF_PICTURE = numberIn('test/evidence/bench/results.json', /"node": "v(\d+)/);
+
 /** What the manifests add to the delay is what the page tells everyone to add. */
 const KILL_SECONDS =
   numberIn(MANIFESTS, /terminationGracePeriodSeconds: (\d+)/) -
@@ -208,6 +215,9 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`cache the document for ${one(numberIn('src/options/resource-metadata.ts', /max-age=(\d+)/) * 1_000)}`,
   ],
   'docs/forward-auth.md': [
+    says`identity in ${IDENTITY_HEADERS} headers`,
+    says`gatehouse's ${IDENTITY_HEADERS} headers`,
+    says`has the ${IDENTITY_HEADERS} headers below`,
     says`would exceed ${kib(numberIn('src/options/forward-auth.ts', /UP_TO_8_KIB = .*\{1,(\d+)\}/))}`,
     says`**Allow ${numberIn('docs/forward-auth.conf', /proxy_buffer_size (\d+)k/)} KiB** for the headers`,
   ],
@@ -271,6 +281,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`that has no response yet | ${kib(AHEAD_AND_READS)}, plus the rest of the body`,
     says`waiting for one issuer's signing keys | ${count(constantIn(KEY_SET, 'MAX_WAITING'))} |`,
     says`an in-process replay store | ${count(CAPACITY)} proofs |`,
+    says`the oldest ${HALF} is evicted`,
     says`\`IDP_TOKEN_CACHE_ENTRIES\` (${count(Number(CHECK_DEFAULTS.tokenCacheEntries))})`,
     says`the keys are ${one(MAX_AGE_MILLIS)} old: requests with the issuer's tokens`,
     says`failed or took over ${seconds(ON_STOP_MILLIS)}: the process exits`,
@@ -323,7 +334,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'docs/speed.md': [
     says`the ratio of a ${Math.round(LINES_OF_BOUND / 10) * 10}-line server`,
     says`medians of ${GOAL_ROUNDS} rounds (bound and best peer: ${ROUNDS}, on`,
-    says`The picture shows ${ROUNDS} rounds`,
+    says`The picture shows ${ROUNDS} rounds on Node ${NODE_OF_PICTURE}`,
   ],
   'docs/tenants.md': [
     says`up to ${count(constantIn('src/options/tenants/tenants.ts', 'MOST_TENANTS'))} tenants`,
@@ -337,6 +348,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`each file (at most ${mib(constantIn('src/options/key-access.ts', 'MAX_BYTES'))})`,
   ],
   'docs/your-own-api.md': [
+    says`on port ${Number(PORT)}`,
     says`a time limit of ${seconds(ON_STOP_MILLIS)}`,
     says`at most once ${one(QUIET_MILLIS)}`,
     says`can take ${one(SWEEP_MILLIS)} to close idle connections`,
@@ -348,7 +360,9 @@ export const OTHERS: readonly (readonly [page: string, phrase: string, reason: s
   ['SECURITY.md', 'within three working days', 'what maintainers do'],
   ['SECURITY.md', 'normally within 90 days', 'what maintainers do'],
   ['docs/decisions.md', 'Traefik: always 30 s', "Traefik's own time limit"],
+  ['docs/deploy.md', 'redirect port 80', 'the port of HTTP'],
   ['docs/deploy.md', 'Keep their clocks within two seconds', 'what operators do'],
+  ['docs/dpop.md', 'the same two headers', 'those of the sentence before'],
   ['docs/dpop.md', 'limits the loss to the last second', "Redis's own schedule"],
   ['docs/evidence.md', 'over 1 GB', 'the size of other packages'],
   ['docs/fapi.md', 'RSA keys of at least 2048 bits', 'a requirement of FAPI 2.0'],
@@ -365,5 +379,6 @@ export const OTHERS: readonly (readonly [page: string, phrase: string, reason: s
     'up to two seconds after',
     'a second of the clocks, and one because times are rounded up',
   ],
+  ['docs/several-issuers.md', 'on Node 20 if', "Node's own behavior"],
   ['docs/streams.md', 'silent for 10 s', "Bun's own time limit"],
 ];

@@ -23,6 +23,15 @@ const PHRASES: readonly (readonly [phrase: RegExp, instead: string])[] = [
 
 /** The same, in documents only. */
 const PHRASES_OF_DOCUMENTS: typeof PHRASES = [
+  [/\bnobody\b/i, 'no one, no client; turn it positive'],
+  [/\bsays? (?:what|which|how|why)\b/, 'lists, explains'],
+  [/\b(?:the|each|this|its) question\b(?!-)/, 'auth request, introspection request'],
+  [/\bentry points?\b/, 'export, import path; main file'],
+  [/\bin turns?\b/, 'one at a time, alternately'],
+  [/\bunder way\b/, 'in flight, running'],
+  [/(?<!stack |`)\bframes\b(?!`)/, 'stack frames'],
+  [/\b[Gg]ood (?:tokens?|hosts?|proofs?|keys?)\b/, 'valid'],
+  [/\b(?:that|which|it|table|line|field) (?:names|gives)\b/, 'lists, identifies; returns'],
   [/\bstrangers?\b/, 'unauthenticated clients; an attacker; another tenant'],
   [/\b(?:some|any)body\b/, 'someone, anyone, another client'],
   [/\b(?:is|are|be) at work\b/, 'is enabled, in use, running'],

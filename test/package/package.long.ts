@@ -291,8 +291,12 @@ test('the test gate of docs/in-front-of-your-server.md admits and refuses as the
 });
 
 test('the service of docs/several-issuers.md accepts the tokens of both issuers, each by its own keys', () => {
-  const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');
+  const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');  const before = `
+    import { createService } from 'gatehouse-http';
+    import { createTestIssuer } from 'gatehouse-http/testing';
+    import { routes } from './routes.mjs';\n`;
   const asking = `
+    const service = createService({ routes }, { ...options, port: 0 });
     const url = await service.listen();
     for (const issuer of [staff, partner]) {
       const { status } = await fetch(url + '/api/orders/1', { headers: issuer.bearer({ scope: 'read:orders' }) });
@@ -300,7 +304,7 @@ test('the service of docs/several-issuers.md accepts the tokens of both issuers,
     }
     await service.stop();`;
   writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
-  writeFileSync(join(directory, 'issuers.mjs'), lines + asking);
+  writeFileSync(join(directory, 'issuers.mjs'), before + lines.replaceAll(/: (?:unknown|string)/g, '') + asking);
   const { status, stderr } = spawnSync(process.execPath, ['issuers.mjs'], {
     cwd: directory,
     encoding: 'utf8',

@@ -23,7 +23,7 @@ interface MetricsValues {
 
 export interface MetricsOptions extends Given<MetricsValues> {}
 
-const METRICS_RULES: RulesOf<MetricsOptions> = { port: integer(1, 65_535), host: textWithoutBlanks };
+const METRICS_RULES: RulesOf<MetricsOptions> = { port: integer(0, 65_535), host: textWithoutBlanks };
 
 /** Made by `createMetrics`. */
 export interface MetricsWithText extends MetricsPart {

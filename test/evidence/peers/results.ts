@@ -47,4 +47,5 @@ export const ROWS: Readonly<Record<string, string>> = {
   fields: 'two `Authorization` headers, the first one valid',
   rotated: 'a token signed with a newly published key',
   outage: 'a valid token, with the provider down since startup',
+  hs256: 'an HS256 token, with the server set up for HS256',
 };

@@ -6,6 +6,7 @@
    Takes: 15 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -19,6 +20,7 @@ import { makeProof, makeProofKey } from '../../support/proof.ts';
 import { PEERS, RESULTS, type Outcome, type Peer, type Results } from './results.ts';
 
 const PATH = '/api/private';
+const SECRET = 's'.repeat(32);
 
 const fileAt = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
@@ -38,7 +40,11 @@ const isListening = async (port: number): Promise<boolean> => {
 };
 
 /** Starts a server in a process of its own; `undefined` when it ends before it listens. */
-async function start({ server }: Peer, provider: Provider): Promise<Running | undefined> {
+async function start(
+  { name, server }: Peer,
+  provider: Provider,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Running | undefined> {
   const port = await freePort();
   const child = spawn(process.execPath, [fileAt(server)], {
     cwd: tmpdir(),
@@ -57,6 +63,8 @@ async function start({ server }: Peer, provider: Provider): Promise<Running | un
       IDP_AUDIENCE: provider.audience,
       // The default of the package. Of all programs, only the sample profile B has another.
       IDP_DPOP_MODE: 'ALLOWED',
+      PEER: name,
+      ...more,
     },
   });
   let isGone = false;
@@ -166,6 +174,32 @@ async function duringOutage(peer: Peer): Promise<string> {
   return outcome;
 }
 
+/** The status of an HS256 token at a server that is set up for it, if it can be. */
+async function withSharedSecret(peer: Peer): Promise<string> {
+  const provider = await startProvider();
+  const server = peer.name === 'gatehouse' ? peer.server : 'hs256.mjs';  // express-oauth2-jwt-bearer accepts either a secret or the URL of keys.
+  const running = await start({ ...peer, server }, provider, {
+    IDP_ALGORITHMS: 'HS256',
+    SECRET,
+    JWKS_URI: '',
+  });
+  const outcome =
+    running === undefined
+      ? 'does not start'
+      : String(await new Trial(running.port, provider).status(signedWithSecret(provider.issue())));
+  await running?.stop();
+  await provider.stop();
+  return outcome;
+}
+
+/** The claims of a token, signed with the shared secret. */
+function signedWithSecret(token: string): string {
+  const [, payload = ''] = token.split('.');
+  const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT' })).toString('base64url');
+  const input = `${header}.${payload}`;
+  return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`;
+}
+
 async function tryPeer(peer: Peer): Promise<Outcome> {
   const provider = await startProvider();
   const server = await start(peer, provider);
@@ -173,7 +207,7 @@ async function tryPeer(peer: Peer): Promise<Outcome> {
   const outcomes = await outcomesOf(new Trial(server.port, provider));
   await server.stop();
   await provider.stop();
-  return { ...outcomes, outage: await duringOutage(peer) };
+  return { ...outcomes, outage: await duringOutage(peer), hs256: await withSharedSecret(peer) };
 }
 
 const versionOf = ({ versioned }: Peer): string =>
