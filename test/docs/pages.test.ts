@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { filesBelow } from '../support/tree.ts';
 import { anchorsOf, linksIn, codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
 import { FOLDER } from './pictures.ts';
+import { UNSAID } from './tables.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
 
@@ -53,6 +54,14 @@ for (const page of PAGES) {
       return !isThere(name) || (heading !== undefined && !anchorsOf(name).includes(heading));
     });
     assert.deepEqual(broken, []);
+  });
+
+  test(`${page} has no cell that a person has yet to write`, () => {
+    const rows = read(page).match(/^(?:\||- ).*$/gm) ?? [];
+    assert.deepEqual(
+      rows.filter((row) => row.split(/ \||: /).some((cell) => cell.trim() === UNSAID)),
+      [],
+    );
   });
 
   test(`${page} names only existing files`, () => {

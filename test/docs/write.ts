@@ -1,5 +1,5 @@
 /* `npm run docs` writes the generated blocks of the documents, and the pictures. With `--check` it writes
-   nothing, and fails if it would. */
+   nothing, and fails if it would, or if a cell is unwritten. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { readDocuments } from './documents.ts';
 import { read, ROOT } from './pages.ts';
@@ -22,6 +22,7 @@ function update(name: string, written: string, current: string): void {
 
 for (const { name, written, current, unsaid } of await readDocuments()) {
   for (const row of unsaid) console.error(`${name}: write the missing cell by hand: ${row}`);
+  if (isCheck && unsaid.length > 0) process.exitCode = 1;
   update(name, written, current);
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { countsOf, readEntered, WALKS } from './closures/entered.ts';
+import { WORDS } from '../docs/constants.ts';
 import { filesBelow } from '../support/tree.ts';
 import { SHORTCUTS } from './shortcuts/shortcuts.ts';
 import { importsOf } from '../support/imports.ts';
@@ -23,6 +24,19 @@ test('each tool says what it shows, how long it takes and what it needs', () => 
   assert.deepEqual(
     readTools().map(({ name }) => name),
     [...tools].sort(),
+  );
+});
+
+test('what a tool shows has no figures, which nothing would hold, but versions and numbers of standards', () => {
+  // Arguments are not in the document, and targets of links are no text.
+  const others =
+    / \([^()]+\)|\]\([^)]+\)|\b(?:Node|TypeScript|RFCs?) \d[\d.]*(?:(?:, | and | to )\d[\d.]*)*/g;
+  const figure = new RegExp(
+    `(?<!\\w)\\d|\\b(?:${WORDS.slice(1).join('|')}|million|(?:a|an) (?:second|minute|hour))\\b`,
+  );
+  assert.deepEqual(
+    readTools().filter(({ shows }) => figure.test(shows.replaceAll(others, ''))),
+    [],
   );
 });
 

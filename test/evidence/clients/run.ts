@@ -4,7 +4,7 @@
    with exactly its lines and the server of either SDK: clients step up for a tool, and raw requests attack
    it.
 
-   Shows: two MCP SDKs, `oauth4webapi` and a browser page, given only the API's URL.
+   Shows: MCP SDKs, `oauth4webapi` and a browser page, given only the API's URL.
    Takes: 30 s.
    Needs: packages, and Chromium for the page. */
 import { spawnSync } from 'node:child_process';

@@ -2,7 +2,7 @@
    recommend: sends all of them the same requests, and compares the outcomes with those of results.json, from
    which the tables of docs/compared.md are made. `--write` writes that file.
 
-   Shows: the size and safeguards of [the same API](docs/compared.md#the-same-api-four-times) in four frameworks.
+   Shows: the size and safeguards of [the same API](docs/compared.md#the-same-api-four-times) in several frameworks.
    Takes: 40 s.
    Needs: packages. */
 import { spawn } from 'node:child_process';

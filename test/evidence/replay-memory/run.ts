@@ -3,7 +3,7 @@
    takes more than MOST_BYTES. Needs --expose-gc: each measurement follows a full collection. With `--write`, keeps
    the greatest figure for the documents.
 
-   Shows: the memory of a million proofs in one process.
+   Shows: the memory that proofs take in one process.
    Takes: 20 s.
    Needs: nothing. */
 import { execFileSync } from 'node:child_process';

@@ -4,7 +4,7 @@
    if the service with the store does not manage 5,000 a second. The argument is the number of rounds (5). With
    `--write`, keeps the memory of a proof for the documents.
 
-   Shows: the cost and memory of a shared replay store at 5,000 proofs a second.
+   Shows: the cost and memory of a shared replay store under load.
    Takes: 3 min.
    Needs: redis-server, a quiet machine. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';

@@ -3,7 +3,7 @@
    differ, names the first file and byte, and exits with 1. `npm run evidence reproducible -- FILE.tgz` also
    compares a tarball that was packed elsewhere.
 
-   Shows: whether tarballs and image files from two folders and two versions of Node are identical (or that a
+   Shows: whether tarballs and image files from different folders and versions of Node are identical (or that a
    tarball equals a published one).
    Takes: 10 s.
    Needs: packages, git. */

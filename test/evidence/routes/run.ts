@@ -4,7 +4,7 @@
    literal, which is the worst order for the check of overlaps. With `--write`, keeps the figures of the most routes
    for docs/speed.md, the worse of both kinds.
 
-   Shows: the [startup and lookup cost](docs/speed.md#many-routes) of 10 to 8,000 routes.
+   Shows: the [startup and lookup cost](docs/speed.md#many-routes) of many routes.
    Takes: 20 s.
    Needs: nothing. */
 import { execFileSync } from 'node:child_process';

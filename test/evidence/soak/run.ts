@@ -2,7 +2,7 @@
    grow. Prints what was asked, refused and fetched, the memory, and the slowest answers. Exit code 1 when
    anything was wrong.
 
-   Shows: wrong responses and memory growth during a minute of mixed traffic (`SOAK_SECONDS`).
+   Shows: wrong responses and memory growth during mixed traffic (`SOAK_SECONDS`).
    Takes: 70 s.
    Needs: nothing. */
 import { setTimeout as pass } from 'node:timers/promises';
