@@ -25,6 +25,7 @@ import { read } from './pages.ts';
 import { demoBlock, pictureBlock } from './pictures.ts';
 import { routesTable } from './routes.ts';
 import { settingsTable } from './settings.ts';
+import { shortcuts } from './shortcuts.ts';
 import { manyRoutes, sizing } from './sizing.ts';
 import { code, listOf, listWithKept, tableOf, withKept, type Cells } from './tables.ts';
 
@@ -393,6 +394,7 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
   review,
   run,
   goals,
+  shortcuts,
   sizing,
   'many-routes': manyRoutes,
   settings: settingsTable,

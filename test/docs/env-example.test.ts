@@ -132,16 +132,19 @@ for (const [name, phrases] of Object.entries(PHRASES)) {
   }
 }
 
+const NONE = ['', 'required'];
+
 /** The defaults in the code, by environment name, as the comments write them. */
 const DEFAULTS = new Map(
-  rowsOf(settingsTable([])).flatMap(([names = '', value = '']) => {
-    const [, name] = /^`([A-Z_]+)`/.exec(names) ?? [];
-    const isNone = value === '' || value === 'required';
-    return name === undefined ? [] : [[name, isNone ? 'none' : value.replaceAll('`', '')] as const];
+  rowsOf(settingsTable([])).map(([names = '', value = '']) => {
+    const [, name = ''] = /^`([A-Z_]+)`/.exec(names) ?? [];
+    return [name, NONE.includes(value) ? 'none' : value.replaceAll('`', '')];
   }),
 );
 
-const defaultOf = (name: string) => DEFAULTS.get(name.replace('ISSUER_PARTNER', 'IDP'));
+/** Of a setting in the table. */
+const defaultOf = (name: string) =>
+  name === '' ? undefined : DEFAULTS.get(name.replace('ISSUER_PARTNER', 'IDP'));
 
 /** Without what it adds in parentheses, such as `none (off)`. */
 const DEFAULT = /Default: (.*?)(?: \(.*\))?\.$/;

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { countsOf, readEntered, WALKS } from './closures/entered.ts';
 import { WORDS } from '../docs/constants.ts';
 import { filesBelow } from '../support/tree.ts';
+import { readResults } from './shortcuts/results.ts';
 import { SHORTCUTS } from './shortcuts/shortcuts.ts';
 import { importsOf } from '../support/imports.ts';
 import { readTools, tableOfTools } from '../support/evidence.ts';
@@ -90,6 +91,11 @@ for (const { name, changes } of SHORTCUTS) {
     }
   });
 }
+
+test('each optimisation that the tool shortcuts undoes has its last result, and nothing else has', () => {
+  const names = SHORTCUTS.map(({ name }) => name);
+  assert.deepEqual(Object.keys(readResults()).sort(), names.sort());
+});
 
 test('every test that is listed as broken by a variant exists', () => {
   const texts = filesBelow(new URL('..', HERE))

@@ -1,6 +1,6 @@
 /* The gain from each piece of code that exists only for speed: the processor time of a request with and
    without each, side by side in turns, on a machine that does nothing else. Arguments select pieces by words
-   in their names.
+   in their names. With `--write`, keeps the figures for the documents.
 
    Shows: what a request costs without each [optimization](docs/speed.md#optimizations).
    Takes: 20 min.
@@ -12,9 +12,10 @@ import { ENVIRONMENT, jobOf, warmUp, type Load } from '../bench/loads.ts';
 import { GATEHOUSE, OWN, SLICE, WARM } from '../bench/plan.ts';
 import { AUDIENCE, keySet, preparePools, RESERVED } from '../bench/pools.ts';
 import { leaveServerCore, startServer, type RunningServer } from '../bench/processes.ts';
-import { demandQuiet } from '../bench/quiet.ts';
+import { demandQuiet, isNoisyAllowed } from '../bench/quiet.ts';
 import { median } from '../bench/rounds.ts';
 import { makeTree } from '../variants/tree.ts';
+import { keep, type Measured } from './results.ts';
 import { SHORTCUTS, type Shortcut } from './shortcuts.ts';
 
 const ROUNDS = 21;
@@ -54,13 +55,16 @@ async function measure({ load, changes }: Shortcut, provider: Provider): Promise
   return [having, lacking];
 }
 
-function describe({ name, load }: Shortcut, having: readonly number[], lacking: readonly number[]): string {
+const medianOf = (figures: readonly number[]) => Number(median(figures).toFixed(1));
+
+function resultOf(having: readonly number[], lacking: readonly number[]): Measured {
   const gains = having.map((micros, round) => 100 * (1 - micros / lacking[round]!));
-  const [one, other, gain] = [having, lacking, gains].map((figures) => median(figures).toFixed(1));
-  return `${load}: ${name}: ${one} instead of ${other} µs, ${gain} % less`;
+  return { micros: medianOf(having), microsWithout: medianOf(lacking), gainPercent: medianOf(gains) };
 }
 
-const words = process.argv.slice(2);
+const words = process.argv.slice(2).filter((word) => word !== '--write');
+
+const isKept = process.argv.includes('--write') && !isNoisyAllowed;
 
 const isChosen = ({ name }: Shortcut) => words.length === 0 || words.some((word) => name.includes(word));
 
@@ -70,7 +74,13 @@ const provider = await startProvider({ audience: AUDIENCE });
 provider.publish(keySet());
 
 try {
-  for (const one of SHORTCUTS.filter(isChosen)) console.log(describe(one, ...(await measure(one, provider))));
+  for (const one of SHORTCUTS.filter(isChosen)) {
+    const { name, load } = one;
+    const result = resultOf(...(await measure(one, provider)));
+    const { micros, microsWithout, gainPercent } = result;
+    console.log(`${load}: ${name}: ${micros} instead of ${microsWithout} µs, ${gainPercent} % less`);
+    if (isKept) keep({ [name]: result });
+  }
 } finally {
   await provider.stop();
 }
