@@ -31,7 +31,7 @@ const PHRASES_OF_DOCUMENTS: typeof PHRASES = [
   [/\bunder way\b/, 'in flight, running'],
   [/(?<!stack |`)\bframes\b(?!`)/, 'stack frames'],
   [/\b[Gg]ood (?:tokens?|hosts?|proofs?|keys?)\b/, 'valid'],
-  [/\b(?:that|which|it|table|line|field) (?:names|gives)\b/, 'lists, identifies; returns'],
+  [/\b(?:that|which|it|table|line) (?:names|gives)\b/, 'lists, identifies; returns'],
   [/\bstrangers?\b/, 'unauthenticated clients; an attacker; another tenant'],
   [/\b(?:some|any)body\b/, 'someone, anyone, another client'],
   [/\b(?:is|are|be) at work\b/, 'is enabled, in use, running'],

@@ -82,7 +82,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     '',
   ),
   shortcut(
-    'a good host is not checked again',
+    'a valid host is not checked again',
     'no-token',
     'verify/request/facts.ts',
     'host === lastGoodHost ||',
