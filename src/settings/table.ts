@@ -70,7 +70,7 @@ const NO_TENANTS =
   'is required by {tenant} in the issuer; list the tenants, or write * for every tenant of the provider';
 
 const NO_STRANGERS =
-  'must not be * beside {tenant} in the URL of the keys: strangers would cause fetches; list the tenants';
+  'must not be * with {tenant} in the key URL: unauthenticated clients could cause fetches; list the tenants';
 
 const strangersFetch = (list: readonly string[], { jwksUri }: Earlier) =>
   list.includes('*') && isTemplate(jwksUri) ? NO_STRANGERS : undefined;

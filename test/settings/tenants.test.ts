@@ -110,7 +110,7 @@ for (const [what, change, ...expected] of [
   [
     '* with a key set for each',
     { IDP_TENANTS: '*', IDP_JWKS_URI: 'https://login.test/{tenant}/keys' },
-    /^IDP_TENANTS \(environment\): must not be \* beside \{tenant\}/,
+    /^IDP_TENANTS \(environment\): must not be \* with \{tenant\}/,
   ],
   [
     'a resource without an authorization server',
@@ -118,7 +118,7 @@ for (const [what, change, ...expected] of [
     /^RESOURCE_URL \(environment\): needs the authorization server .*IDP_AUTHORIZATION_SERVER/,
   ],
   [
-    'a resource where one of two issuers lacks its authorization server',
+    'a resource where one of two issuers does not have its authorization server',
     { ...PARTNER, RESOURCE_URL: 'https://api.test' },
     /^RESOURCE_URL \(environment\): needs the authorization server /,
   ],
@@ -198,7 +198,7 @@ for (const [change, problem] of [
   ],
   [
     { IDP_TENANTS: '*', IDP_JWKS_URI: 'https://login.test/{tenant}/keys' },
-    'must not be * beside {tenant} in the URL of the keys: strangers would cause fetches; list the tenants',
+    'must not be * with {tenant} in the key URL: unauthenticated clients could cause fetches; list the tenants',
   ],
   [
     { RESOURCE_URL: 'https://api.test' },

@@ -30,7 +30,7 @@ const FAMILIES: readonly Family[] = [
   [
     'gatehouse_introspections_total',
     'counter',
-    'Questions to issuers about tokens, by what came of them; shed ones were not asked.',
+    'Introspection requests, by their result; shed ones were not sent.',
   ],
   [
     'gatehouse_revocation_checks_total',

@@ -1,5 +1,6 @@
 // Tenants by template: a provider whose tenants each have an issuer (iss) of their own. Promises: no two
-// issuers accept one `iss`, and no stranger can cause a fetch by naming a tenant. Loads no gate.
+// issuers accept one `iss`, and no unauthenticated client can cause a fetch by naming a tenant.
+// Loads no gate.
 import {
   readOptions,
   requireGood,
@@ -77,7 +78,8 @@ const NOT_BOTH = 'stands in tenants({ issuer }) already; remove it here';
 const NO_ADDRESS = 'is required by tenants, whose keys nothing discovers; set the URL of their key set';
 
 const NO_STRANGERS =
-  'must not have {tenant} beside *: strangers would cause fetches; list the tenants, or name one key set';
+  'must not have {tenant} beside *: unauthenticated clients could cause key fetches; ' +
+  'list the tenants, or name one key set';
 
 const NO_SERVER = 'is required by resource metadata; set the URL of the authorization server of your clients';
 

@@ -487,7 +487,7 @@ for (const [options, message] of [
   ],
   [
     { tenants: part({ list: ['*'] }), jwksUri: OWN },
-    'jwksUri: must not have {tenant} beside *: strangers would cause fetches; list the tenants, or name one key set',
+    'jwksUri: must not have {tenant} beside *: unauthenticated clients could cause key fetches; list the tenants, or name one key set',
   ],
   [
     { jwksUri: 'https://login.test/{x}' },
