@@ -28,7 +28,7 @@ export interface Hooks extends Pick<ServiceOptions, 'onError' | 'onResponse'> {
   readonly replayStore?: ServiceOptions['replayStore'];
   /** In place of requests to the providers. */
   readonly fetchKeys?: ServiceOptions['fetchKeys'];
-  /** In place of questions about tokens. */
+  /** In place of introspection requests. */
   readonly introspect?: ServiceOptions['introspect'];
 }
 

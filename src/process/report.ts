@@ -60,7 +60,7 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   unforeseen: 'this is a bug in gatehouse; the log shows where',
 };
 
-/** The same for questions about tokens, where they differ. */
+/** The same for introspection requests, where they differ. */
 const INTROSPECTION_ADVICE: Readonly<Record<string, string>> = {
   'status-refused': 'the endpoint did not respond with 200; check IDP_INTROSPECTION_URI',
   'too-large': 'the endpoint sent more than 64 KiB; check IDP_INTROSPECTION_URI',
@@ -117,7 +117,7 @@ async function probeOf({ name: issuer, introspect }: Issuer): Promise<ProbedIssu
   return { issuer, endpoint: undefined, ...(await introspect?.probe()) };
 }
 
-/** Of each key set and of each store. Resolves with those of questions about tokens. */
+/** Of each key set and of each store. Resolves with those of introspection requests. */
 async function firstOutcomes(
   { issuers, replayStore }: ListeningService,
   revocations: ServiceValues['revocations'],

@@ -28,7 +28,7 @@ export class Answers {
   keep(digest: string, answer: Answer, untilMillis: number) {
     if (untilMillis <= answer.askedAtMillis) return;
 
-    // Requests that share a question keep its answer once, as the latest.
+    // Requests that share an introspection request keep its response once, as the latest.
     this.#kept.delete(digest);
     this.#kept.set(digest, { answer, untilMillis });
     const [oldest = ''] = this.#kept.keys();

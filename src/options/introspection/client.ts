@@ -1,4 +1,4 @@
-// How this API authenticates where it asks about tokens: with a secret, or with an assertion that it signs.
+// How this API authenticates at an introspection endpoint: with a secret, or with an assertion that it signs.
 // Promises: secret, key and assertion appear in no message.
 import {
   constants,
@@ -12,13 +12,13 @@ import { codeOf, isError } from '../../verify/base/encoding.ts';
 import type { Clock } from '../../verify/base/clock.ts';
 import type { Understand } from '../key-access.ts';
 
-/** What a question has besides the token. */
+/** What an introspection request has besides the token. */
 export interface Credentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly form: Readonly<Record<string, string>>;
 }
 
-/** Called for each question. */
+/** Called for each introspection request. */
 export type Authenticate = () => Credentials;
 
 /** RFC 6749 §2.3.1, RFC 7617 §2 */

@@ -1,4 +1,4 @@
-// Puts one question to the introspection endpoint of an issuer (RFC 7662 §2.1). Trusts the authorities that
+// Sends one request to the introspection endpoint of an issuer (RFC 7662 §2.1). Trusts the authorities that
 // the issuer's keys are fetched with. Promises: one deadline, bounded bytes, no redirects, no way around a
 // proxy, and no token for an address without TLS. Does not say what a response means.
 import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
@@ -28,7 +28,7 @@ const MAX_BYTES = 64 * 1024;
 /** RFC 7662 §2.1, §2.2 */
 const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'application/json' };
 
-/** How long a connection without a question is kept. */
+/** How long an idle connection is kept. */
 const IDLE_MILLIS = 30_000;
 
 /** Of the discovery document: its status says nothing about a token, or about this client. */
@@ -44,17 +44,17 @@ function rethrowOfDiscovery(error: unknown): never {
   throw FetchError.is(error) ? new DiscoveryError(error.reason, error.code) : error;
 }
 
-/** Of whom a question can be put. */
+/** Sends introspection requests. */
 export interface Asker {
   /** Rejects with `FetchError`; any other error is a bug. */
   readonly ask: (token: string, signal: AbortSignal) => Promise<JsonObject>;
-  /** After a question that failed. */
+  /** After an introspection request that failed. */
   readonly forget: () => void;
   /** The address, once it is known. */
   readonly address: () => string | undefined;
 }
 
-/** `limits` covers one question, and the connection that may be opened for it. */
+/** `limits` covers one introspection request, and the connection that may be opened for it. */
 interface Asking extends RequestOptions {
   readonly address: URL;
   readonly limits: Limits;
@@ -120,7 +120,7 @@ function createDiscovery({ domain, issuer, keyAccess }: IssuerValues, connect: C
   };
 }
 
-/** Keeps connections for further questions. TLS sessions are not kept: authorities may change. */
+/** Keeps connections for further requests. TLS sessions are not kept: authorities may change. */
 class Connections extends Agent {
   readonly #connect: Connect;
   readonly #readAuthorities;
@@ -216,7 +216,7 @@ class Connections extends Agent {
     return this.#usualContext;
   }
 
-  /** The connection outlives the question, and its signal. */
+  /** The connection outlives the introspection request, and its signal. */
   async #connectFor(address: URL, { signal, bytes }: Limits) {
     signal.throwIfAborted();
     const opening = new AbortController();

@@ -1,6 +1,6 @@
 // Decides on tokens by what their issuer says: on opaque ones alone, on JWTs after every other check. Trusts
 // the issuer's own word. Promises: what has the form of a JWT is asked about only once it is verified; only
-// `active: true` lets a token pass; each request checks the kept answer again. Does not check binding or
+// `active: true` lets a token pass; each request checks the kept response again. Does not check binding or
 // guards.
 import { hash, randomBytes } from 'node:crypto';
 import { andThen } from '../../verify/base/clock.ts';
@@ -27,7 +27,7 @@ interface IntrospectOptions {
   readonly dpopMode: DpopMode;
 }
 
-/** Of answers that refuse a token: strangers choose those. */
+/** Of responses that refuse a token: unauthenticated clients choose those tokens. */
 const MAX_REFUSED = 1_000;
 const MAX_REFUSED_SECONDS = 10;
 
@@ -47,7 +47,7 @@ export function createIntrospect(
   /** The monotonic time of an expiry. */
   const millisAt = (exp: number) => clock.monotonic() + exp * 1000 - clock.now();
 
-  /** RFC 7662 §4: never beyond the expiry of the answer, or `exp` of a JWT. */
+  /** RFC 7662 §4: never beyond the expiry of the response, or `exp` of a JWT. */
   function keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
     const { response, askedAtMillis } = answer;
     const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;

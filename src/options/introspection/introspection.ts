@@ -35,7 +35,7 @@ interface IntrospectionValues {
   readonly clientId: string;
   /** Sent as HTTP Basic. Either this or `keyFile`. */
   readonly clientSecret: string | undefined;
-  /** A private key (PKCS #8) that signs an assertion for each question (`private_key_jwt`). */
+  /** A private key (PKCS #8) that signs an assertion for each introspection request (`private_key_jwt`). */
   readonly keyFile: string | undefined;
   /** The `kid` of the assertions. */
   readonly keyId: string | undefined;

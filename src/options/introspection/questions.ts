@@ -1,6 +1,6 @@
-// Which questions about tokens are put to an issuer, and when. Promises: a bounded number at a time, one for
-// requests with the same token, and few while the issuer does not say. Only the issuer's own word says that a
-// token is not active: whatever else happens is 503. Keeps no answer.
+// Which introspection requests are sent to an issuer, and when. Promises: a bounded number at a time, one for
+// requests with the same token, and few while they fail. Only a response of the issuer says that a token is
+// not active: whatever else happens is 503. Keeps no response.
 import type { Clock } from '../../verify/base/clock.ts';
 import { withoutPrototype, type JsonObject } from '../../verify/base/encoding.ts';
 import {
@@ -18,9 +18,9 @@ import { DiscoveryError, type Asker } from './endpoint.ts';
 
 const MAX_UNDER_WAY = 64;
 const MAX_WAITING = 1_000;
-/** For a question, and waiting for its turn. */
+/** For an introspection request, and waiting for its turn. */
 const MAX_MILLIS = 5_000;
-/** Of these, for its turn. A question that began later would only time out. */
+/** Of these, for its turn. A request sent later would only time out. */
 const MAX_TURN_MILLIS = 4_500;
 const MAX_FAILURES = 5;
 const PAUSE_MILLIS = 1_000;
@@ -53,7 +53,7 @@ export class Questions {
   readonly #turns = new Set<() => void>();
   #underWay = 0;
   #waiting = 0;
-  /** Questions are numbered: an old one that fails late says nothing. */
+  /** Introspection requests are numbered: an old one that fails late changes nothing. */
   #lastAsked = 0;
   #lastAnswered = 0;
   #askedAtMillis = -Infinity;
@@ -78,7 +78,7 @@ export class Questions {
     return answer;
   }
 
-  /** Asks about a token that nobody has. */
+  /** Asks about a random token, which was never issued. */
   async probe(token: string): Promise<Probed> {
     const outcome = await this.#fetch(token, MAX_MILLIS);
     const endpoint = this.#asker.address();
@@ -88,7 +88,7 @@ export class Questions {
     return active ? { endpoint, problem: ACTIVE } : { endpoint };
   }
 
-  /** Begins only what may wait: nobody would give back the turn of a request that is refused. */
+  /** Begins only what may wait: a refused request would never give its turn back. */
   async #waitFor<Value>(begin: () => Promise<Value>): Promise<Value | Refused> {
     if (this.#waiting >= MAX_WAITING) return this.#shed('too-many-waiting');
 
@@ -119,7 +119,7 @@ export class Questions {
     return answer;
   }
 
-  /** After failures, one question a second finds out whether the issuer says again. */
+  /** After failures, one introspection request a second finds out whether the endpoint works again. */
   #mayAsk() {
     const pauseMillis = this.#failures < MAX_FAILURES ? 0 : PAUSE_MILLIS;
     return this.#clock.monotonic() - this.#askedAtMillis >= pauseMillis;
@@ -141,7 +141,7 @@ export class Questions {
     });
   }
 
-  /** The newest takes the place of the question that has ended: it has the most time left. */
+  /** The newest takes the place of the one that has ended: it has the most time left. */
   #passTurn() {
     const take = [...this.#turns].at(-1);
     if (take === undefined) {
@@ -193,7 +193,7 @@ export class Questions {
 
   #fail(number: number, { reason, code, isOfClient, bug }: Problem) {
     this.#count('failed');
-    // Otherwise strangers whose tokens get a 400 could use up the one question of each second.
+    // Otherwise clients whose tokens get a 400 could use up the one introspection request of each second.
     if (isOfClient) this.#askedAtMillis = -Infinity;
     if (!isOfClient && number > this.#lastAnswered) {
       this.#failures += 1;

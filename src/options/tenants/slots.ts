@@ -1,5 +1,5 @@
 // How many key sets of tenants are fetched at a time, and how often for unknown keys. Promises: tenants whose
-// provider hangs or fails leave room for the others, and strangers cause no flood of fetches.
+// provider hangs or fails leave room for the others, and unauthenticated clients cause no flood of fetches.
 import type { Clock } from '../../verify/base/clock.ts';
 import { FetchError } from '../../verify/keys/jwks.ts';
 

@@ -59,7 +59,7 @@ class TenantSet {
     const log = logFor(tenant, around);
     this.#clock = clock;
     this.keys = createKeySet(issuerName, fetchInTurn, clock, log, countFetch, importKey, pace.mayGoOn);
-    // No timer of its own: a tenant that nobody asks for would be fetched for ever.
+    // No timer of its own: a tenant without requests would be fetched for ever.
     this.keys.close();
   }
 

@@ -9,7 +9,7 @@ const STAYS = 1 / 32;
 
 /**
  * Holds at most `capacity` values, rounded up to even. Keys are ASCII, and end in 8 characters of base64url
- * that nobody can choose, such as those of a digest or signature.
+ * that no client can choose, such as those of a digest or signature.
  */
 export class Cache<Value> {
   readonly #generationCapacity: number;
@@ -48,7 +48,7 @@ export class Cache<Value> {
     const slot = mark & (marks.length - 2);
     if (marks[slot] === mark || marks[slot + 1] === mark) return true;
 
-    // Now and then the earlier one stays, or three keys used in turn would evict each other for ever.
+    // Now and then the earlier one stays, or three keys used alternately would evict each other for ever.
     if (Math.random() > STAYS) marks[slot + 1] = marks[slot] ?? 0;
     marks[slot] = mark;
     return false;
