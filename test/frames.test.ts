@@ -27,7 +27,7 @@ test('names the sources of frames under --enable-source-maps, and leaves them in
   );
 });
 
-test('ends no process that aborts on what nobody catches, and shows the frames there, too', () => {
+test('ends no process that aborts on an uncaught error, and shows the frames there, too', () => {
   const program = `
     const { describeBug } = require('./dist/verify/base/events.js');
     const error = new RangeError('m');

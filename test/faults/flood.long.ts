@@ -14,7 +14,7 @@ import {
 } from './process-fixture.ts';
 
 describe('the process', { concurrency: 2, timeout: 120_000 }, () => {
-  test('fetches once in five seconds for two thousand unknown keys, and serves good requests meanwhile', async (t) => {
+  test('fetches once in five seconds for two thousand unknown keys, and serves valid requests meanwhile', async (t) => {
     const fixture = await openFixture(t);
     const { provider, service } = fixture;
     provider.resetCounts();

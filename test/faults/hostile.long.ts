@@ -8,7 +8,7 @@ import { SHAPES } from './shapes.ts';
 import { assertUntroubled, openFixture, startGoodLoad } from './process-fixture.ts';
 
 describe('the process', { timeout: 120_000 }, () => {
-  test('gives one response to each malformed request, and serves a good client meanwhile', async (t) => {
+  test('gives one response to each malformed request, and serves a client with a valid token meanwhile', async (t) => {
     const fixture = await openFixture(t);
     const load = startGoodLoad(fixture, { connections: 1 });
     for (const [name, { bytes, status }] of Object.entries(SHAPES)) {

@@ -19,7 +19,7 @@ const SHORT = FAULTS.filter(({ name }) => NAMES.includes(name));
 
 describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
   for (const { name, reason, begin } of SHORT) {
-    test(`answers good requests, warns once and recovers by itself when the fault of its provider is: ${name}`, async (t) => {
+    test(`answers valid requests, warns once and recovers by itself when the fault of its provider is: ${name}`, async (t) => {
       const fixture = await openFixture(t);
       const { provider, service } = fixture;
       const load = startGoodLoad(fixture, { connections: 2 });

@@ -95,7 +95,7 @@ for (const [what, options, demands, hasCaller] of [
   ['a check of senders throws', { checkSender: () => assert.fail('inside') }, [authenticated], false],
   ['a guard throws', {}, [needs(failing)], true],
 ] as const) {
-  test(`is a bug in the record, which nobody passes, if ${what}`, async () => {
+  test(`is a bug in the record, and no request is admitted, if ${what}`, async () => {
     const { reason, caller, thrown } = await decideWith(options)(askedWith(BEARER, { demands }));
     assert.deepEqual([reason, caller !== undefined], ['bug', hasCaller]);
     assert.equal((thrown?.error as Error).message, 'inside');

@@ -261,7 +261,7 @@ describe('a service behind a proxy', () => {
 describe('a policy behind a proxy', () => {
   const routes = [get('/me', authenticated, upstream), get('/open', open, upstream)];
 
-  test('reads the field of the question, whose sender is the proxy [J1]', async (t) => {
+  test('reads the field of the auth request, which the proxy sends [J1]', async (t) => {
     for (const [proxies, expected] of [
       [['127.0.0.1'], [200, 401, 401, 200]],
       [['192.0.2.1'], [401, 401, 401, 200]],

@@ -657,7 +657,7 @@ describe('the service itself', () => {
     assert.equal(headers.get('www-authenticate'), `${REALM}, ${metadata}, ${ALGS}, ${metadata}`);
   });
 
-  test('passes no question about the path of the metadata, though a more general route matches it [RFC 9728 §3.1]', async (t) => {
+  test('passes no auth request about the path of the metadata, though a more general route matches it [RFC 9728 §3.1]', async (t) => {
     const resource = { metadata: resourceMetadata({ url: 'https://api.test' }) };
     const own = await startPolicy({ routes: [get('/.well-known/{name}', open, upstream)] }, resource);
     t.after(own.stop);
@@ -667,7 +667,7 @@ describe('the service itself', () => {
     assert.equal(await askAt(METADATA.replace('oauth', '%6Fauth')), '403 insufficient_scope');
   });
 
-  test('passes a question by the most specific route of the policy, in any order', async (t) => {
+  test('passes an auth request by the most specific route of the policy, in any order', async (t) => {
     const two = [get('/u/{id}', open, upstream), get('/u/admin', needs(scope('admin')), upstream)];
     for (const all of [two, two.toReversed()]) {
       const own = await startPolicy({ routes: all });

@@ -116,7 +116,7 @@ for (const [what, content] of [
 for (const [what, code, prepare] of [
   ['that is missing', 'ENOENT', () => {}],
   ['that is a directory', '', (path: string) => void mkdirSync(path)],
-  ['that is a pipe to which nobody writes', '', (path: string) => void execFileSync('mkfifo', [path])],
+  ['that is a pipe without a writer', '', (path: string) => void execFileSync('mkfifo', [path])],
   ['that is a device', '', (path: string) => symlinkSync('/dev/zero', path)],
 ] as const) {
   for (const [name, content, form, reason] of [

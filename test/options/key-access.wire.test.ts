@@ -191,7 +191,7 @@ test('applies token and authorities inside the tunnel of a proxy, which sees nei
   assert.equal((await refused)[0], 'certificate-refused');
 });
 
-test('opens no connection while a file is refused, and fetches again once it is good [§25]', async (t) => {
+test('opens no connection while a file is refused, and fetches again once it is valid [§25]', async (t) => {
   const server = await startCluster(t, usual, () => TOKEN);
   const write = directoryFor(t);
   const tokenFile = write('token', TOKEN);

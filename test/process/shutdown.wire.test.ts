@@ -140,7 +140,7 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     assert.equal(service.logs.at(-1)?.message, 'stopped');
   });
 
-  test('exits with 0 after a drain although nobody reads its log', async (t) => {
+  test('exits with 0 after a drain although nothing reads its log', async (t) => {
     const { child } = await drainUnread(t);
     assert.deepEqual(await once(child, 'exit'), [0, null]);
     child.stdout!.destroy();

@@ -25,7 +25,7 @@ async function problemOf(name: string, text: string): Promise<string | undefined
 for (const { name, env = '', yaml = '', good, bad } of SETTINGS) {
   if (!(name in TABLE)) continue;
 
-  test(`${env || yaml} has its names, reads good values and refuses a bad one`, async () => {
+  test(`${env || yaml} has its names, reads valid values and refuses an invalid one`, async () => {
     const setting = TABLE[name]!;
     assert.deepEqual([setting.env, setting.yaml], [env, yaml]);
     for (const [text, value] of good.flatMap((one) => (one === undefined ? [] : [one]))) {

@@ -100,7 +100,7 @@ exports.casesOf = ({ gatehouse, testing, log: { jsonLog } }) => {
   };
 
   return {
-    'a good token is 200': () => statusIs(200, '/api/me', { headers: issuer.bearer() }),
+    'a valid token is 200': () => statusIs(200, '/api/me', { headers: issuer.bearer() }),
 
     'a payload that is not UTF-8 is 401': async () => {
       const [header, , signature] = issuer.token().split('.');

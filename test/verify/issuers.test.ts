@@ -116,9 +116,9 @@ for (const [failing, isUsable] of [
   [['idp'], false],
   [['idp', 'partner'], false],
 ] as const) {
-  const who = failing.join(' and ') || 'nobody';
+  const who = failing.join(' and ') || 'none';
 
-  test(`tokens ${isUsable ? 'can' : 'cannot'} be verified if ${who} lacks keys`, async () => {
+  test(`tokens ${isUsable ? 'can' : 'cannot'} be verified if the issuers without keys are: ${who}`, async () => {
     assert.equal(haveKeys((await openIssuers(...failing)).issuers), isUsable);
   });
 }

@@ -125,7 +125,7 @@ async function newest({ ask, askAll, token, kind }: Scene): Promise<Fact[]> {
       expected: [[403, 403, 403, 400], true],
     },
     {
-      name: 'nobody holds a subscription open',
+      name: 'no client holds a subscription open',
       found: listener.text.includes('Subscription limit reached'),
       expected: true,
     },

@@ -23,7 +23,7 @@ const OF_PARTNER = `GET /api/private HTTP/1.1\r\nHost: a\r\n${FORGED}\r\n`;
 
 /** How each connection begins, and what it then sends endlessly. */
 const ATTACKS: Readonly<Record<string, readonly [beginning: string, stream: string]>> = {
-  'a forged token, a body that nobody reads, small requests': [
+  'a forged token, an unread body, small requests': [
     `${OF_PARTNER}POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello`,
     SMALL,
   ],

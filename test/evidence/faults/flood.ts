@@ -82,7 +82,7 @@ function pour(fixture: ProcessFixture, { shot }: Flood, size: number) {
 
 describe('the service under a flood', { timeout: 200_000 }, () => {
   for (const flood of FLOODS) {
-    test(`serves good requests, fetches little and keeps its size: ${flood.name}`, async (t) => {
+    test(`serves valid requests, fetches little and keeps its size: ${flood.name}`, async (t) => {
       const fixture = await openFixture(t);
       const { provider, service, pid } = fixture;
       await pour(fixture, flood, flood.size / 2).ended;
@@ -141,7 +141,7 @@ describe('the service under a flood', { timeout: 200_000 }, () => {
       10,
     );
     const beside = startGoodLoad(fixture, { connections: 2 });
-    await until('good requests have been served', () => beside.tally.answered > 200, 10);
+    await until('valid requests have been served', () => beside.tally.answered > 200, 10);
     assertUntroubled(await beside.stop());
     const tally = await load.stop();
     rows.push({

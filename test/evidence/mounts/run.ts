@@ -147,7 +147,7 @@ async function trpc(scene: Scene) {
     endsWithToken(scene, '/trpc/added', READ, add, 'milk'),
   );
 
-  await show('tRPC: an error has no stack, whose paths are for nobody else', async () => {
+  await show('tRPC: an error has no stack, whose paths are for no one else', async () => {
     const headers = { ...bearer({ scope: BOTH }), ...JSON_TYPE };
     for (const body of ['{"item":7}', '{']) {
       const { status, text } = await ask('/trpc/add', { method: 'POST', headers, body });

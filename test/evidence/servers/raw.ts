@@ -116,6 +116,6 @@ export async function rawProblemsOf(
   }
   // The fields and the proof by themselves are good.
   const good = await exchange(port, { target: path, fields: [bound, prove(path)] });
-  if (!good.includes('test-user')) problems.push(`a good proof: ${good.slice(0, 200)}`);
+  if (!good.includes('test-user')) problems.push(`a valid proof: ${good.slice(0, 200)}`);
   return problems;
 }

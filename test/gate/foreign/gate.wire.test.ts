@@ -117,7 +117,7 @@ test('the gate logs an error, and tells one verdict, if the host has responded b
   );
 });
 
-test('the gate adds a new nonce, when one is due, to the response of the host [RFC 9449 §9]', async (t) => {
+test('the gate adds the current nonce to the response of the host if the proof has the previous one [RFC 9449 §9]', async (t) => {
   const secret = 'a'.repeat(32);
   const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
   const url = await serve(t, async (request, response) => {

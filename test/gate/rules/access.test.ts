@@ -1,4 +1,4 @@
-/* The name of an access, how it treats credentials, and that nobody changes one. */
+/* The name of an access, how it treats credentials, and that no code can change one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -26,7 +26,7 @@ for (const [access, name, credentials] of [
 }
 
 for (const access of [open, optional, authenticated, needs(scope('a'))]) {
-  test(`nobody changes the access ${access.name}, or makes one by its constructor`, () => {
+  test(`no code can change the access ${access.name}, or make one by its constructor`, () => {
     assert.ok(isAccess(access) && Object.isFrozen(access) && Object.isFrozen(access.guards));
     assert.equal(Object.getPrototypeOf(access).constructor, Object);
     assert.equal(isAccess({ ...access }), false);

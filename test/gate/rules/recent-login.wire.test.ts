@@ -88,7 +88,7 @@ for (const [what, demands] of [
   ['no acr', { acr: [] }],
   ['no acr beside an age', { acr: [], maxAgeSeconds: 1 }],
   ['an empty acr', { acr: ['mfa', ''] }],
-  ['undefined as an acr, since tokens may lack an acr too', { acr: [undefined] }],
+  ['undefined as an acr, since tokens may not have an acr either', { acr: [undefined] }],
   ['an acr that is null', { acr: [null] }],
   ['a list of acr values with a hole', { acr: [, 'mfa'] }],
   ['an acr with a space', { acr: ['a b'] }],

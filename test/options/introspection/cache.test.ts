@@ -35,7 +35,7 @@ describe('what an issuer said of a token', () => {
     assert.equal(await questionsAfter(stand, 1), 2);
   });
 
-  test('is not kept at all with 0 seconds, neither good nor bad [§22]', async () => {
+  test('is not kept at all with 0 seconds, whether it is active or not [§22]', async () => {
     const stand = await openStand({ options: { cacheSeconds: 0 } });
     await stand.verdict();
     assert.equal(await questionsAfter(stand, 0), 2);
@@ -53,7 +53,7 @@ describe('what an issuer said of a token', () => {
     assert.equal(await stand.verdict(), 'token-inactive');
   });
 
-  test('counts from the question, not from the answer [§22]', async () => {
+  test('counts from the introspection request, not from its response [§22]', async () => {
     const stand = await openStand({ say: () => LONG });
     stand.say = () => {
       stand.clock.advance(4_000);
@@ -72,7 +72,7 @@ describe('what an issuer said of a token', () => {
     assert.equal(stand.asked.length, 1);
   });
 
-  test('is decided on anew: a token becomes valid without another question [§22, J5]', async () => {
+  test('is decided on anew: a token becomes valid without another introspection request [§22, J5]', async () => {
     const stand = await openStand({ say: () => ({ ...ACTIVE, nbf: NOW + 2 }) });
     assert.equal(await stand.verdict(), 'not-yet-valid');
     stand.clock.advance(1_999);
@@ -94,7 +94,7 @@ describe('what an issuer said of a token', () => {
       assert.equal(await questionsAfter(stand, 1), 2);
     });
 
-    test(`is kept no longer than the good if the token is ${what} [§22]`, async () => {
+    test(`is kept no longer than for an active token if the token is ${what} [§22]`, async () => {
       const stand = await openStand({ options: { cacheSeconds: 4 }, say: () => said });
       await stand.verdict();
       assert.equal(await questionsAfter(stand, 3_999), 1);
@@ -146,7 +146,7 @@ describe('what an issuer said of a token', () => {
     assert.equal(await questionsAfter(stand, 0, 't0'), 1_003);
   });
 
-  test('costs at most 100 questions a second for 1,000 tokens in turn [§22]', async () => {
+  test('costs at most 100 introspection requests a second for 1,000 tokens used in rotation [§22]', async () => {
     const stand = await openStand({ values: { tokenCacheEntries: 10_000 }, say: () => LONG });
     const SECONDS = 60;
     let worst = 0;
@@ -161,7 +161,7 @@ describe('what an issuer said of a token', () => {
         before = stand.asked.length;
       }
     }
-    assert.ok(worst <= 1_000, `${worst} questions in ten seconds`);
+    assert.ok(worst <= 1_000, `${worst} introspection requests in ten seconds`);
     assert.ok(stand.asked.length >= 5_000);
   });
 });

@@ -1,5 +1,5 @@
-/* The question itself, over real TLS: its form, what authenticates it, where it goes, which connection carries
-   it, and what of a response is too much (docs/introspection.md). */
+/* The introspection request itself, over real TLS: its form, what authenticates it, where it goes, which
+   connection carries it, and what of a response is too much (docs/introspection.md). */
 import assert from 'node:assert/strict';
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { once } from 'node:events';
@@ -57,7 +57,7 @@ const far = () => AbortSignal.timeout(60_000);
 
 const ask = (asker: Asker, token = TOKEN) => asker.ask(token, far());
 
-/** The reason and code with which a question fails. */
+/** The reason and code with which an introspection request fails. */
 async function failureOf(asker: Asker): Promise<readonly [string, string]> {
   try {
     await ask(asker);
@@ -68,7 +68,7 @@ async function failureOf(asker: Asker): Promise<readonly [string, string]> {
   return assert.fail('there was an answer');
 }
 
-describe('the question', () => {
+describe('the introspection request', () => {
   test('is a form with the token and a hint, and asks for JSON [§22, RFC 7662 §2.1]', async (t) => {
     const endpoint = await startEndpoint(t);
     endpoint.say = json({ active: true, a: [1] });
@@ -104,7 +104,7 @@ describe('the question', () => {
     ['ES384', 'sha384', () => generateKeyPairSync('ec', { namedCurve: 'P-384' })],
     ['EdDSA', null, () => generateKeyPairSync('ed25519')],
   ] as const) {
-    test(`authenticates with an assertion of its own for each question, signed with ${alg} [§22, RFC 7523 §3]`, async (t) => {
+    test(`authenticates each time with a new assertion, signed with ${alg} [§22, RFC 7523 §3]`, async (t) => {
       const endpoint = await startEndpoint(t);
       const pair = make();
       const content = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -148,7 +148,7 @@ describe('the question', () => {
 });
 
 describe('the address', () => {
-  test('is that of the discovery document, kept until a question fails [§22]', async (t) => {
+  test('is that of the discovery document, kept until an introspection request fails [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const asker = askerFor(endpoint, { isDiscovered: true });
     assert.equal(asker.address(), undefined);
@@ -342,12 +342,12 @@ describe('the name', () => {
 });
 
 describe('a connection', () => {
-  test('is kept for further questions, also after a refusal, and longer than a question may take [§22]', async (t) => {
+  test('is kept for further introspection requests, also after a refusal, and longer than one may take [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const asker = askerFor(endpoint);
     const controller = new AbortController();
     await asker.ask(TOKEN, controller.signal);
-    // What ends a question later ends no connection.
+    // What ends an introspection request later ends no connection.
     controller.abort();
     await ask(asker);
     endpoint.say = json({ error: 'invalid_request' }, 400);
@@ -360,7 +360,7 @@ describe('a connection', () => {
     );
   });
 
-  test('is one for each question at the same time [§22]', async (t) => {
+  test('is a separate one for each of several introspection requests at the same time [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const asker = askerFor(endpoint);
     await Promise.all([ask(asker), ask(asker), ask(asker)]);
@@ -368,7 +368,7 @@ describe('a connection', () => {
     assert.equal(endpoint.connections, 3);
   });
 
-  test('that was kept and ends before a byte of the response: the question is put once more, on a new one [§22]', async (t) => {
+  test('that was kept and ends before a byte of the response: the introspection request is sent once more, on a new one [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const asker = askerFor(endpoint);
     await Promise.all([ask(asker), ask(asker)]);
@@ -383,7 +383,7 @@ describe('a connection', () => {
     );
   });
 
-  test('that is new and ends before a byte of the response: the question fails [§22]', async (t) => {
+  test('that is new and ends before a byte of the response: the introspection request fails [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     endpoint.say = (_, response) => response.socket?.destroy();
     const asker = askerFor(endpoint);
@@ -391,7 +391,7 @@ describe('a connection', () => {
     assert.equal(endpoint.questions.length, 1);
   });
 
-  test('that was kept and ends twice: the question fails after the second time [§22]', async (t) => {
+  test('that was kept and ends twice: the introspection request fails after the second time [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const asker = askerFor(endpoint);
     await ask(asker);
@@ -400,7 +400,7 @@ describe('a connection', () => {
     assert.equal(endpoint.questions.length, 3);
   });
 
-  test('that was kept and ends after a byte of the response: the question is not put again [§22]', async (t) => {
+  test('that was kept and ends after a byte of the response: the introspection request is not sent again [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const asker = askerFor(endpoint);
     await ask(asker);
@@ -420,7 +420,7 @@ describe('a connection', () => {
     assert.equal(endpoint.connections, 2);
   });
 
-  test('does not outlive a question that was given up [§22]', async (t) => {
+  test('does not outlive an introspection request that was given up [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const controller = new AbortController();
     endpoint.say = () => controller.abort();
@@ -428,7 +428,7 @@ describe('a connection', () => {
     for (const socket of endpoint.sockets) await once(socket, 'close');
   });
 
-  test('does not outlive a question that was given up before TLS was spoken [§22]', async (t) => {
+  test('does not outlive an introspection request that was given up before TLS was spoken [§22]', async (t) => {
     const controller = new AbortController();
     const server = await startRawServer((socket) => socket.once('data', () => controller.abort()));
     t.after(() => server.stop());
@@ -447,7 +447,7 @@ describe('a connection', () => {
     await server.closed();
   });
 
-  test('is opened for no longer than its question lasts [§22]', async (t) => {
+  test('is opened for no longer than its introspection request lasts [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     const controller = new AbortController();
 
@@ -463,7 +463,7 @@ describe('a connection', () => {
     await assert.rejects(asked, (error) => !(error instanceof RangeError));
   });
 
-  test('is not opened for a question that was given up before [§22]', async (t) => {
+  test('is not opened for an introspection request that was given up before [§22]', async (t) => {
     const endpoint = await startEndpoint(t);
     let opened = 0;
 
@@ -479,7 +479,7 @@ describe('a connection', () => {
     assert.equal(opened, 1);
   });
 
-  test('is kept for 30 seconds without a question', async (t) => {
+  test('is kept for 30 seconds without an introspection request', async (t) => {
     const endpoint = await startEndpoint(t);
     // Otherwise the server says how long.
     endpoint.say = (_, response) => {

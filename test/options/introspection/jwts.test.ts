@@ -20,7 +20,7 @@ describe('a JWT', () => {
     ['has another algorithm', issue({}, { alg: 'none' }), 'algorithm-refused'],
   ] as const) {
     for (const tokens of [['jwt'], ['opaque'], ['opaque', 'jwt']] as const) {
-      test(`that ${what} becomes no question about ${tokens} [§22, J3]`, async () => {
+      test(`that ${what} causes no introspection request for ${tokens} [§22, J3]`, async () => {
         const stand = await openJwts({ options: { tokens } });
         assert.equal(await stand.verdict(token), reason);
         assert.deepEqual(stand.asked, []);
@@ -57,7 +57,7 @@ describe('a JWT', () => {
     assert.deepEqual(stand.asked, [GOOD, OPAQUE]);
   });
 
-  test('counts once: introspected after a question, else remembered [§22]', async () => {
+  test('counts once: introspected after an introspection request, else remembered [§22]', async () => {
     const stand = await openJwts();
     for (let turn = 0; turn < 3; turn += 1) await stand.verdict(GOOD);
     assert.deepEqual(stand.counts, [

@@ -208,7 +208,7 @@ test('serves one issuer: a second use throws [§11]', () => {
   });
 });
 
-test('asks nobody without the part, even if a test says what would be said [§22]', async (t) => {
+test('sends no introspection request without the part, even if a test has a response for it [§22]', async (t) => {
   const gate = createGate({ ...TEST, introspect: () => assert.fail('asked') });
   t.after(gate.close);
 });

@@ -58,7 +58,7 @@ function recordLimits({ mock }: TestContext): readonly number[] {
 
 const UNAVAILABLE = 'introspection-unavailable';
 
-describe('questions', () => {
+describe('introspection requests', () => {
   test('are shared by requests with the same token at the same time [§22]', async () => {
     const { stand, held } = await openHeld();
     const verdicts = present(stand, ['a', 'a', 'b', 'a']);
@@ -69,7 +69,7 @@ describe('questions', () => {
     assert.deepEqual(await Promise.all(verdicts), ['accepted', 'accepted', 'token-inactive', 'accepted']);
   });
 
-  test('that fail are shared, and asked anew by the next request [§22]', async () => {
+  test('that fail are shared, and sent anew for the next request [§22]', async () => {
     const { stand, held } = await openHeld();
     const verdicts = present(stand, ['a', 'a']);
     await held.fail('a');
@@ -80,7 +80,7 @@ describe('questions', () => {
     assert.deepEqual(stand.asked, ['a', 'a']);
   });
 
-  test('are under way 64 at a time, and the newest that waits takes the place of one that ends, since it has the most time left [§22]', async () => {
+  test('are in flight 64 at a time, and the newest that waits takes the place of one that ends, since it has the most time left [§22]', async () => {
     const { stand, held } = await openHeld();
     const verdicts = present(stand, names(67));
     await settle();
@@ -148,7 +148,7 @@ describe('questions', () => {
     assert.deepEqual(stand.asked.slice(64), names(64, 200));
   });
 
-  test('wait for their turn for four and a half seconds, and are then 503 without having been asked: they would only fail [§22]', async () => {
+  test('wait for their turn for four and a half seconds, and are then 503 without having been sent: they would only fail [§22]', async () => {
     const { stand, held } = await openHeld();
     present(stand, names(64));
     const waiting = stand.verdict('waiting');
@@ -230,7 +230,7 @@ describe('after failures', () => {
     return stand;
   }
 
-  test('fewer than five in a row, every question is asked [§22]', async () => {
+  test('fewer than five in a row, every introspection request is sent [§22]', async () => {
     const stand = await openAfter(4);
     stand.say = () => ACTIVE;
     assert.equal(await stand.verdict('x'), 'accepted');
@@ -239,7 +239,7 @@ describe('after failures', () => {
     assert.equal(stand.asked.length, 10);
   });
 
-  test('five in a row, one question a second is asked, and the others are 503 at once [§22]', async () => {
+  test('five in a row, one introspection request a second is sent, and the others are 503 at once [§22]', async () => {
     const stand = await openAfter(5);
     for (const token of names(20, 10)) assert.equal(await stand.verdict(token), UNAVAILABLE);
     assert.equal(stand.asked.length, 5);
@@ -282,7 +282,7 @@ describe('after failures', () => {
     assert.deepEqual(messages(stand).slice(1), ['introspection lost', 'introspection ready']);
   });
 
-  test('a question that the issuer turns away with 400 leaves that second to the next one, so that no stranger takes it [§22]', async () => {
+  test('an introspection request that gets a 400 leaves that second to the next one, so that no unauthenticated client uses it up [§22]', async () => {
     const stand = await openAfter(5);
     stand.clock.advance(1_000);
     stand.say = () => Promise.reject(new FetchError('status-refused', 400));
@@ -292,7 +292,7 @@ describe('after failures', () => {
     assert.equal(stand.asked.length, 7);
   });
 
-  test('an answer that is kept still counts, and needs no question [§22]', async () => {
+  test('a response that is kept still counts, and needs no introspection request [§22]', async () => {
     const stand = await openStand();
     await stand.verdict('kept');
     stand.say = () => Promise.reject(new FetchError('timeout'));
@@ -310,7 +310,7 @@ describe('after failures', () => {
     assert.deepEqual(new Set(await Promise.all(verdicts.slice(64, 76))), new Set([UNAVAILABLE]));
   });
 
-  test('an old question that fails after a newer one was answered changes nothing [§22]', async () => {
+  test('an old introspection request that fails after a newer one got a response changes nothing [§22]', async () => {
     const { stand, held } = await openHeld();
     const old = present(stand, names(10));
     await settle();
@@ -323,7 +323,7 @@ describe('after failures', () => {
     assert.equal(await stand.verdict('x'), 'accepted');
   });
 
-  test('400s by the hundred, for tokens that strangers choose, every question is asked, and the log says nothing [§22, J16]', async () => {
+  test('400s by the hundred, for tokens that unauthenticated clients choose, every introspection request is sent, and the log says nothing [§22, J16]', async () => {
     const stand = await openStand({ say: () => Promise.reject(new FetchError('status-refused', 400)) });
     for (const token of names(100)) {
       const { refusal } = await stand.refused(token);

@@ -151,7 +151,7 @@ describe('a service', () => {
     assert.doesNotMatch(JSON.stringify(logs), /secret/);
   });
 
-  test('counts questions, and tokens by what let them in [§22]', async (t) => {
+  test('counts introspection requests, and tokens by what let them in [§22]', async (t) => {
     const metrics = createMetrics();
 
     const introspect = (token: string) =>

@@ -75,7 +75,7 @@ describe('a map of slots', () => {
     ['a negative slot', [[':-1', ':1', NODE]]],
     ['a node without a port', [[':0', ':1', ['$a.test']]]],
     ['a node whose port is text', [[':0', ':1', ['$a.test', '$7000']]]],
-    ['a good range before a wrong one', [GOOD, [':0', ':1']]],
+    ['a valid range before a wrong one', [GOOD, [':0', ':1']]],
   ] as const) {
     test(`is none if the host replies ${what}`, () =>
       assert.equal(rangesIn(reply as Reply, ASKED), undefined));

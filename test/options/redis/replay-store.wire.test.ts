@@ -141,7 +141,7 @@ test(
   },
 );
 
-test(named('records over TLS in a real store that has a good certificate'), options, async (t) => {
+test(named('records over TLS in a real store that has a valid certificate'), options, async (t) => {
   const file = (name: string) => fileURLToPath(new URL(`../../idp/tls/${name}.pem`, import.meta.url));
   const certificate = ['--tls-cert-file', file('provider'), '--tls-key-file', file('provider-key')];
   const tlsPort = await freePort();

@@ -340,7 +340,7 @@ describe('pieces of replies', () => {
     }
   });
 
-  test('accepts no proof when the connection is reset while a reply is due', async (t) => {
+  test('accepts no proof when the connection is reset while a reply is pending', async (t) => {
     const { store, client } = await startPair(t, silent);
     const verdict = client.record('jti');
     await store.received(GREETING + 1);
@@ -419,7 +419,7 @@ describe('timeouts', () => {
     assert.deepEqual(await Promise.all(verdicts), ['unavailable', 'unavailable']);
   });
 
-  test('measures no time while no reply is due, and starts again with the next command', async (t) => {
+  test('measures no time while no reply is pending, and starts again with the next command', async (t) => {
     const { store, client } = await startPair(t);
     assert.equal(await client.record('a'), 'new');
     client.clock.advance(3_600_000);

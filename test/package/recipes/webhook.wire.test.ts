@@ -76,7 +76,7 @@ describe('the recipe webhook', () => {
     assert.deepEqual(await payment('p3'), paid('p3'));
   });
 
-  test('takes an event with several signatures, one of which is good', async () => {
+  test('takes an event with several signatures, one of which is valid', async () => {
     const id = 'evt_2';
     const sent = nowSeconds();
     const body = eventOf('p4');

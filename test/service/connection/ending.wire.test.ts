@@ -96,8 +96,8 @@ async function openHolding(context: TestContext) {
 const fields = 'X: 1\r\n'.repeat(250);
 
 const ENDINGS: Readonly<Record<string, readonly [bytes: string, status: number]>> = {
-  'a body that nobody reads': [line('POST /nowhere', 'Content-Length: 5\r\n', 'hello'), 404],
-  'a chunked body that nobody reads': [line('GET /now', 'Transfer-Encoding: chunked\r\n'), 200],
+  'an unread body': [line('POST /nowhere', 'Content-Length: 5\r\n', 'hello'), 404],
+  'an unread chunked body': [line('GET /now', 'Transfer-Encoding: chunked\r\n'), 200],
   'a body for another method': [line('POST /now', 'Content-Length: 5\r\n', 'hello'), 405],
   'a body that is too large': [
     line('POST /json', 'Content-Type: application/json\r\nContent-Length: 9999999999\r\n'),

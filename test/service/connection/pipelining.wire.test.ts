@@ -97,7 +97,7 @@ describe('a request behind a response that ends the connection', { timeout: 120_
     ['two Hosts', first(HOST), 400],
     ['another expectation', first('Expect: x\r\n'), 417],
     ['an offer to upgrade', first('Upgrade: x\r\n'), 200],
-    ['a body that nobody reads', `${first('Content-Length: 5\r\n')}hello`, 200],
+    ['an unread body', `${first('Content-Length: 5\r\n')}hello`, 200],
   ] as const) {
     test(`is not run after the response to ${what} [RFC 9112 §9.6, G8]`, async (t) => {
       const counted = await openCounting(t);

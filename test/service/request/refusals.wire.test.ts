@@ -137,7 +137,7 @@ describe('the listener', { timeout: 120_000 }, () => {
       'two Hosts': get(`${HOST}Host: other.test\r\n`),
       'two equal Hosts': get(HOST + HOST),
       'two Hosts in other cases': get(`${HOST}HOST: api.test\r\n`),
-      'a good and an empty Host': get(`${HOST}Host:\r\n`),
+      'a valid and an empty Host': get(`${HOST}Host:\r\n`),
       'X-Forwarded-Host alone': get('X-Forwarded-Host: api.test\r\n'),
       'no Host at a path that does not exist': 'GET /nowhere HTTP/1.1\r\n\r\n',
       'no Host with another method': 'PUT /healthz HTTP/1.1\r\n\r\n',

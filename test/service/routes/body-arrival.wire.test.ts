@@ -76,7 +76,7 @@ describe('a client that expects 100 Continue', { timeout: 30_000 }, () => {
   for (const [what, path, ...fields] of [
     ['who has no token', '/guarded', THREE],
     ['whose token is refused', '/guarded', THREE, 'Authorization: Bearer x.y.z'],
-    ['whose token lacks a scope', '/guarded', THREE, bearer({ scope: 'read' })],
+    ['whose token does not have the scope', '/guarded', THREE, bearer({ scope: 'read' })],
     ['on a route that takes no body', '/none', THREE],
     ['at a path without a route', '/nowhere', THREE],
     ['whose body is too large by its length', '/any', 'Content-Length: 101'],

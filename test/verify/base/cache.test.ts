@@ -75,7 +75,7 @@ for (const [capacity, marks] of [
     );
   });
 
-  test(`stores three keys in the end that are offered in turn and share a slot of ${marks} marks`, (t) => {
+  test(`stores three keys in the end that are offered alternately and share a slot of ${marks} marks`, (t) => {
     const random = t.mock.method(Math, 'random', () => 0.5);
     const memory = new Cache<string>(capacity);
     const keys = [marks, 2 * marks, 3 * marks].map(keyMarked);

@@ -65,7 +65,7 @@ for (const alg of PROOF_ALGORITHMS) {
     ['is empty', () => Buffer.alloc(0)],
     ['is all zero', (right: Buffer) => Buffer.alloc(right.length)],
     ['is all ones', (right: Buffer) => Buffer.alloc(right.length, 0xff)],
-    ['lacks its last byte', (right: Buffer) => right.subarray(0, -1)],
+    ['does not have its last byte', (right: Buffer) => right.subarray(0, -1)],
     ['has a byte more', (right: Buffer) => Buffer.concat([right, Buffer.alloc(1)])],
     ['has a zero byte before it', (right: Buffer) => Buffer.concat([Buffer.alloc(1), right])],
     [
@@ -225,8 +225,8 @@ for (const [alg, { bytes, prime }] of Object.entries(FIELDS) as [
     'has a y beyond the prime of the field': {
       y: alg === 'ES512' ? fixed(valueOf(y) + prime, bytes) : Buffer.alloc(bytes, 0xff).toString('base64url'),
     },
-    'has an x that lacks a byte': { x: bytesOf(x).subarray(1).toString('base64url') },
-    'has a y that lacks a byte': { y: bytesOf(y).subarray(0, -1).toString('base64url') },
+    'has an x that is a byte short': { x: bytesOf(x).subarray(1).toString('base64url') },
+    'has a y that is a byte short': { y: bytesOf(y).subarray(0, -1).toString('base64url') },
     'has an x with a zero byte before it': {
       x: Buffer.concat([Buffer.alloc(1), bytesOf(x)]).toString('base64url'),
     },

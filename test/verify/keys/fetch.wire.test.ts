@@ -114,7 +114,7 @@ test('does not fall back when the URL that discovery names has no document', asy
 
 const ISSUERS: [condition: string, change: (issuer: string) => Record<string, unknown>][] = [
   ['names another issuer', () => ({ issuer: 'https://wrong.test/' })],
-  ['lacks the trailing slash of the issuer', (issuer) => ({ issuer: issuer.slice(0, -1) })],
+  ['does not have the trailing slash of the issuer', (issuer) => ({ issuer: issuer.slice(0, -1) })],
   ['has the issuer in another case', (issuer) => ({ issuer: issuer.toUpperCase() })],
   ['has the issuer in an array', (issuer) => ({ issuer: [issuer] })],
   ['names no issuer', () => ({ issuer: undefined })],

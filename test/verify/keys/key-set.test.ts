@@ -131,7 +131,7 @@ const UNUSABLE: [condition: string, member: unknown, reason: string, kid: string
 ];
 
 for (const [condition, member, reason, kid] of UNUSABLE) {
-  test(`skips ${condition} with a warning that names the reason, and keeps the good keys [RFC 7517 §5, A7]`, async () => {
+  test(`skips ${condition} with a warning that names the reason, and keeps the usable keys [RFC 7517 §5, A7]`, async () => {
     const fixture = await holding(jwk('first', {}, 0x11), member, jwk('last', {}, 0x33));
     assert.deepEqual(fixture.logged('signing key skipped'), [{ level: 'warn', reason, kid }]);
     const loaded = { level: 'info', usable: 2, skipped: 1, kids: ['first', 'last'] };

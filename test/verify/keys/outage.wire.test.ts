@@ -90,7 +90,7 @@ test('serves only what needs no key until the first keys arrive, and recovers wi
   );
 });
 
-test('says with Retry-After when the next attempt is due', async (context) => {
+test('tells the time of the next attempt with Retry-After', async (context) => {
   await provider.fault('all', 'refuse');
   const service = await start(context);
   for (let failure = 0; failure < 2; failure += 1) await retry(service);

@@ -11,7 +11,7 @@ async function failTimes(fixture: KeySetFixture, times: number): Promise<void> {
 
 /** Moves the clock until the retry is due. */
 const awaitRetry = ({ clock }: KeySetFixture) =>
-  clock.advance(clock.pending[0] ?? assert.fail('no retry is due'));
+  clock.advance(clock.pending[0] ?? assert.fail('no retry is pending'));
 
 function retryAfter(fixture: KeySetFixture, kid?: string): number {
   const refusal = atOnce(fixture.look(kid));
@@ -177,7 +177,7 @@ test('has one retry pending however often fetches fail, and none once one has su
   assert.deepEqual(fixture.clock.pending, []);
 });
 
-test('joins the running fetch when the retry is due during it', async () => {
+test('joins the running fetch when the time of the retry comes during it', async () => {
   const fixture = await aged();
   await fixture.fail();
   assert.equal(fixture.outcome('unknown'), 'waits');
@@ -203,7 +203,7 @@ test('warns once for each change of state', async () => {
   ]);
 });
 
-test('tells callers to retry when the next attempt is due, in whole seconds', async () => {
+test('tells callers to retry at the time of the next attempt, in whole seconds', async () => {
   const fixture = new KeySetFixture();
   await failTimes(fixture, 3);
   const [delay = 0] = fixture.clock.pending;
@@ -222,7 +222,7 @@ test('tells callers to retry when a request may cause a fetch, if that is sooner
   assert.equal(retryAfter(fixture), 2);
 });
 
-test('tells callers with an unknown kid to retry when the next attempt is due, however far away', async () => {
+test('tells callers with an unknown kid to retry at the time of the next attempt, however far away', async () => {
   const fixture = await aged();
   await failTimes(fixture, 6);
   assert.equal(await fixture.verdict('b'), 'keys-unavailable');

@@ -120,7 +120,7 @@ test(
   },
 );
 
-test('verifies only with the good key when the set is full of unusable ones [F9]', async (context) => {
+test('verifies only with the usable key when the set is full of unusable ones [F9]', async (context) => {
   const key = makeSigningKey();
   const weak = [
     jwk('weak', { n: integer(1024) }),
