@@ -190,7 +190,7 @@ for (const { name, words, routes, port, signal } of cases) {
       assert.ok(exp > Date.now() / 1000 + 11 * 3600, 'it lives for hours');
     });
 
-    test('has a line that rotates the signing key: tokens from before and after it are good', async () => {
+    test('has a line that rotates the signing key: tokens from before and after it are valid', async () => {
       // It has been pasted above. Another rotation within 5 s would have to wait for the keys.
       const { visitor, alice = visitor } = (await descriptionOf(demo)).tokens;
       const line = linesOf(demo.output()).find(({ path }) => path === 'TOKEN_ENDPOINT');

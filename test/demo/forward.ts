@@ -142,7 +142,7 @@ async function callsOf(origin: string, provider: Provider) {
     ['A token without it: 403', 'curl', '-i', `${origin}/orders/7`, ...bearer('visitor')],
     ['A bound token with a proof: 200', 'env', ...settings, 'node', DPOP_CALL, `${origin}/orders/7`],
     [
-      'A caller that the client made up: 200, and the server sees nobody',
+      'A caller that the client made up: 200, and the server sees no caller',
       'curl',
       '-i',
       `${origin}/status`,

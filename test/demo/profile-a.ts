@@ -34,11 +34,11 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
   ),
 
   tokenRoutes(
-    granted('/api/private', 'visitor', 'the token is good'),
+    granted('/api/private', 'visitor', 'the token is valid'),
     withoutToken('/api/private'),
     tokenRefused('/api/private', 'latecomer', 'the token has expired'),
-    tokenRefused('/api/private', 'stranger', 'the token is for another API'),
-    granted('/api/profile', 'alice', 'the token is good'),
+    tokenRefused('/api/private', 'stranger', 'its audience is another API'),
+    granted('/api/profile', 'alice', 'the token is valid'),
     withoutTokenToo('/api/profile'),
   ),
 
@@ -47,7 +47,7 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
   scopeRoutes(
     granted('/api/admin', 'alice', 'has the scope admin'),
     withoutToken('/api/admin', 'the challenge says where to ask'),
-    forbidden('/api/admin', 'reader', 'lacks the scope admin'),
+    forbidden('/api/admin', 'reader', 'without the scope admin'),
 
     granted('/api/users', 'reader', 'has the scope read:users'),
     granted('/api/users', 'writer', 'has the scope write:users'),
@@ -55,7 +55,7 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
     forbidden('/api/users', 'visitor', 'has neither of the scopes'),
 
     withoutTokenToo('/api/admin/no/such/path'),
-    forbidden('/api/admin/no/such/path', 'visitor', 'lacks the scope of the prefix'),
+    forbidden('/api/admin/no/such/path', 'visitor', 'without the scope of the prefix'),
     notFound('/api/admin/no/such/path', 'with it: nothing is there', 'alice'),
   ),
 ];

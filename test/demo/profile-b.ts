@@ -40,10 +40,10 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
   ),
 
   tokenRoutes(
-    granted('/api/private', 'visitor', 'the token is good'),
+    granted('/api/private', 'visitor', 'the token is valid'),
     withoutToken('/api/private'),
     tokenRefused('/api/private', 'latecomer', 'the token has expired'),
-    tokenRefused('/api/private', 'stranger', 'the token is for another API'),
+    tokenRefused('/api/private', 'stranger', 'its audience is another API'),
     granted('/api/feed', 'visitor', 'a valid token is used'),
     tokenRefused('/api/feed', 'latecomer', 'a token, if sent, must be valid'),
   ),
@@ -53,15 +53,15 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
   scopeRoutes(
     granted('/api/private-scoped', 'reader', 'has the scope read:messages'),
     withoutTokenToo('/api/private-scoped'),
-    forbidden('/api/private-scoped', 'visitor', 'lacks the scope read:messages'),
+    forbidden('/api/private-scoped', 'visitor', 'without the scope read:messages'),
 
     granted('/api/messages', 'reader', 'has the scope read:messages'),
     withoutTokenToo('/api/messages'),
-    forbidden('/api/messages', 'visitor', 'lacks the scope read:messages'),
+    forbidden('/api/messages', 'visitor', 'without the scope read:messages'),
 
     granted('/api/admin', 'admin', 'has the scope admin:access'),
     withoutTokenToo('/api/admin'),
-    forbidden('/api/admin', 'reader', 'lacks the scope admin:access'),
+    forbidden('/api/admin', 'reader', 'without the scope admin:access'),
   ),
 
   claimRoutes(
@@ -69,9 +69,9 @@ const groups: readonly Group<(typeof clients)[number]['id']>[] = [
     withoutTokenToo('/api/org/org_123456'),
     forbidden('/api/org/org_654321', 'outsider', 'org_id has another value'),
 
-    granted('/api/roles', 'editor', 'roles has editor and viewer'),
+    granted('/api/roles', 'editor', 'roles contains editor and viewer'),
     withoutTokenToo('/api/roles'),
-    forbidden('/api/roles', 'viewer', 'roles lacks editor'),
+    forbidden('/api/roles', 'viewer', 'roles does not contain editor'),
 
     granted('/api/premium', 'premium', 'premium, and verified is true'),
     withoutTokenToo('/api/premium'),

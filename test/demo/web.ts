@@ -133,7 +133,7 @@ function descriptionOf({ profile, origin, provider, tokens, groups }: Shown) {
   };
 }
 
-/** Makes the provider sign with a new key. The old one stays published, so that its tokens stay good. */
+/** Makes the provider sign with a new key. The old one stays published, so that its tokens stay valid. */
 function rotate({ headers }: IncomingMessage, { provider }: Shown): Reply {
   // As for tokens.
   if (headers['content-type'] !== JSON_TYPE) return refusal(415, 'send JSON');

@@ -22,7 +22,7 @@ async function boundTokenOf(client) {
   return boundTokens.get(client);
 }
 
-/** The token of a call and its fields, with what the proof says if there is one. */
+/** The token of a call and its fields, with the claims of the proof if there is one. */
 async function credentialsFor({ method, as, way }, url) {
   if (!as) return { headers: {} };
   if (!way) return { token: tokens[as], headers: { Authorization: `Bearer ${tokens[as]}` } };
@@ -55,7 +55,7 @@ export async function send(call) {
   return { call, request, first, response, body, millis: performance.now() - start };
 }
 
-/** What a token says, which anybody can read: only its signature needs a key. */
+/** The claims of a token, which anyone can read: only its signature needs a key. */
 export function claimsOf(token) {
   const text = token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/');
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (char) => char.charCodeAt(0))));

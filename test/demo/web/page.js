@@ -105,9 +105,13 @@ const WAYS = {
   bearer: 'without proof',
 };
 
+/** Of clients whose tokens are known by something else than their name. */
+const TOKENS = { stranger: 'token for another API' };
+
 const tokenOf = ({ as, way }) => {
   if (as === undefined) return 'no token';
-  return way === undefined ? `token of ${as}` : `token of ${as}, ${WAYS[way]}`;
+  const token = TOKENS[as] ?? `token of ${as}`;
+  return way === undefined ? token : `${token}, ${WAYS[way]}`;
 };
 
 /** What a row says before and after it is sent: the same size, so that nothing moves. */
@@ -191,7 +195,7 @@ byId('own').addEventListener('submit', (event) => {
 
 /* The response. */
 
-/** A proof is good once: the line gets a new one, unless a used one is the point of the call. */
+/** A proof works once: the line gets a new one, unless a used one is the point of the call. */
 async function copyAsCurl({ call, request }) {
   const fresh = call.way === 'replay' ? request : await requestFor(call);
   const line = curlLine(fresh);

@@ -57,7 +57,7 @@ const block = (title, text, note = '') => [
 function tokenBlock(token) {
   if (token === undefined) return [];
   const claims = claimsOf(token);
-  return block('The token says', JSON.stringify(claims, undefined, 2), expiryOf(claims));
+  return block('Token claims', JSON.stringify(claims, undefined, 2), expiryOf(claims));
 }
 
 function requestText({ method, path, headers, body }) {
@@ -89,7 +89,7 @@ export function responseParts({ call, request, first, response, body, millis }) 
     ...block('Body', body === '' ? '(none)' : pretty(body)),
     ...block('Sent', requestText(request), request.token === undefined ? '' : 'cut short here'),
     ...tokenBlock(request.token),
-    ...(request.proof === undefined ? [] : block('The proof says', JSON.stringify(request.proof, undefined, 2))),
+    ...(request.proof === undefined ? [] : block('Proof claims', JSON.stringify(request.proof, undefined, 2))),
     ...block('Other fields', others.map(([name, value]) => `${name}: ${value}`).join('\n'), 'that a page may read'),
   ];
 }

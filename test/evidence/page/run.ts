@@ -87,8 +87,8 @@ async function checkShown(tab: Tab): Promise<void> {
 
   const late = await sendOwn(tab, { path: '/api/private', as: 'latecomer', way: '' });
   report(
-    'the page shows what the token says',
-    /The token says expired .* ago[^]*"exp": \d+/.test(late),
+    'the page shows the claims of the token',
+    /Token claims expired .* ago[^]*"exp": \d+/.test(late),
     late,
   );
   const said = await tab.evaluate<string>(`document.querySelector('#said[role=status]').textContent`);
@@ -103,7 +103,11 @@ async function checkShown(tab: Tab): Promise<void> {
 
   const bound = await sendOwn(tab, { path: '/api/private', as: 'visitor', way: 'proof' });
   report('a proof made in the browser is accepted', bound.startsWith('200'), bound);
-  report('the page shows what the proof says', /"htm": "GET"[^]*"ath":/.test(bound), bound);
+  report(
+    'the page shows the claims of the proof',
+    /Proof claims\s[^]*"htm": "GET"[^]*"ath":/.test(bound),
+    bound,
+  );
   report('the page shows to which key the token is bound', /"cnf": \{\s+"jkt":/.test(bound), bound);
   report('the page shows only the first and last characters of a token', !/ey[\w-]{60}/.test(bound), bound);
 
