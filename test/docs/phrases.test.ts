@@ -32,7 +32,7 @@ const PHRASES_OF_DOCUMENTS: typeof PHRASES = [
   [/(?<!stack |`)\bframes\b(?!`)/, 'stack frames'],
   [/\b[Gg]ood (?:tokens?|hosts?|proofs?|keys?)\b/, 'valid'],
   [/\b(?:that|which|it|table|line) (?:names|gives)\b/, 'lists, identifies; returns'],
-  [/\bstrangers?\b/, 'unauthenticated clients; an attacker; another tenant'],
+  [/\bstrangers?\b(?!:)/, 'unauthenticated clients; an attacker; another tenant'],
   [/\b(?:some|any)body\b/, 'someone, anyone, another client'],
   [/\b(?:is|are|be) at work\b/, 'is enabled, in use, running'],
   [/\bas ever\b/, 'as usual'],
@@ -52,7 +52,13 @@ const sources = (folder: string) =>
     .filter((name) => name.endsWith('.ts') && !name.includes('node_modules'))
     .map((name) => `${folder}${name}`);
 
-const DOCUMENTS = [...PAGES, '.env.example', 'docs/rules.yml'];
+const FORMS = filesBelow(new URL('.github/', ROOT)).map((name) => `.github/${name}`);
+
+const OF_DEMO = filesBelow(new URL('test/demo/web/', ROOT))
+  .filter((name) => /\.(?:html|js)$/.test(name))
+  .map((name) => `test/demo/web/${name}`);
+
+const DOCUMENTS = [...PAGES, ...FORMS, ...OF_DEMO, '.env.example', 'docs/rules.yml'];
 const CODE = [...sources('src/'), ...sources('test/')].filter((name) => name !== 'test/docs/phrases.test.ts');
 
 /** Without line breaks, and what begins a line of a comment or a quotation. */
