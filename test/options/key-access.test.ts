@@ -177,8 +177,10 @@ test('keeps no file open', async (t) => {
   await read(keyAccess(options));
   const opened = () => readdirSync('/dev/fd').length;
   const before = opened();
-  for (let count = 0; count < 20; count += 1) await read(keyAccess(options));
-  assert.equal(opened(), before);
+  for (let count = 0; count < 40; count += 1) await read(keyAccess(options));
+  // Other tests of this process open and close a few.
+  const more = opened() - before;
+  assert.ok(more < 20, `${more} more files are open`);
 });
 
 /** The file with the environment of a process, whose size the system does not tell. */
