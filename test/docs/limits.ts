@@ -60,6 +60,8 @@ const MAX_KEYS = constantIn('src/verify/keys/jwks.ts', 'MAX_KEYS');
 const KEY_SET = 'src/verify/keys/key-set.ts';
 const JWK = 'src/verify/keys/jwk.ts';
 const LEAST_BITS = numberIn(JWK, /modulusLength < (\d+)/);
+/** The least odd number above the bound. */
+const LEAST_EXPONENT = numberIn(JWK, /publicExponent > (\d+)/) + 2;
 const BITS_OF_EXPONENT = Math.log2(constantIn(JWK, 'MAX_EXPONENT') + 1);
 
 const LISTENER = 'src/service/connection/listener.ts';
@@ -255,7 +257,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`failed less than ${seconds(REQUEST_PAUSE_MILLIS)} ago`,
     says`until they are ${one(MAX_AGE_MILLIS)} old`,
     says`under ${LEAST_BITS} bits, or over ${constantIn(JWK, 'MAX_SIGNING_BITS')} bits`,
-    says`or over ${BITS_OF_EXPONENT} bits`,
+    says`even, under ${LEAST_EXPONENT}, or over ${BITS_OF_EXPONENT} bits`,
     says`more than ${MAX_KEYS} keys`,
     says`can wait for ${word(constantIn(KEY_SET, 'MAX_FETCHES_AWAITED') - 1)} more`,
   ],
