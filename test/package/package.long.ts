@@ -291,7 +291,8 @@ test('the test gate of docs/in-front-of-your-server.md admits and refuses as the
 });
 
 test('the service of docs/several-issuers.md accepts the tokens of both issuers, each by its own keys', () => {
-  const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');  const before = `
+  const [lines = ''] = samplesUnder('docs/several-issuers.md', 'Tests', 'ts');
+  const before = `
     import { createService } from 'gatehouse-http';
     import { createTestIssuer } from 'gatehouse-http/testing';
     import { routes } from './routes.mjs';\n`;
@@ -304,7 +305,10 @@ test('the service of docs/several-issuers.md accepts the tokens of both issuers,
     }
     await service.stop();`;
   writeFileSync(join(directory, 'routes.mjs'), routesOfExample());
-  writeFileSync(join(directory, 'issuers.mjs'), before + lines.replaceAll(/: (?:unknown|string)/g, '') + asking);
+  writeFileSync(
+    join(directory, 'issuers.mjs'),
+    before + lines.replaceAll(/: (?:unknown|string)/g, '') + asking,
+  );
   const { status, stderr } = spawnSync(process.execPath, ['issuers.mjs'], {
     cwd: directory,
     encoding: 'utf8',

@@ -177,7 +177,7 @@ async function duringOutage(peer: Peer): Promise<string> {
 /** The status of an HS256 token at a server that is set up for it, if it can be. */
 async function withSharedSecret(peer: Peer): Promise<string> {
   const provider = await startProvider();
-  const server = peer.name === 'gatehouse' ? peer.server : 'hs256.mjs';  // express-oauth2-jwt-bearer accepts either a secret or the URL of keys.
+  const server = peer.name === 'gatehouse' ? peer.server : 'hs256.mjs'; // express-oauth2-jwt-bearer accepts either a secret or the URL of keys.
   const running = await start({ ...peer, server }, provider, {
     IDP_ALGORITHMS: 'HS256',
     SECRET,

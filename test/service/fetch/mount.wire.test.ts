@@ -911,7 +911,8 @@ describe('mounts that cannot be', () => {
     assert.throws(() => mount('/a', {} as never, handler), /^TypeError: mount \/a: needs an access/);
     const noHandler = 'mount /a: needs a handler, such as (request) => app.fetch(request)';
     assert.throws(() => mount('/a', open, undefined as never), { name: 'TypeError', message: noHandler });
-    const noOption = /^TypeError: mount \/a: (?:\w+: is no option; correct or remove it|must be a plain object)/;
+    const noOption =
+      /^TypeError: mount \/a: (?:\w+: is no option; correct or remove it|must be a plain object)/;
     for (const none of [{ limit: 1 }, new Map(), 20, null, []] as never[]) {
       assert.throws(() => mount('/a', open, handler, none), noOption);
     }
