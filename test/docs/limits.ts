@@ -69,11 +69,6 @@ const HEADER_MILLIS = constantIn(LISTENER, 'HEADER_MILLIS');
 const SWEEP_MILLIS = constantIn(LISTENER, 'SWEEP_MILLIS');
 const CONNECTION = 'src/service/connection/connection.ts';
 const UNREAD_MILLIS = constantIn(CONNECTION, 'UNREAD_MILLIS');
-/**
- * Node reads up to 64 KiB at a time. What came with the request and what passes the limit are two reads; the
- * page allows for a third.
- */
-const AHEAD_AND_READS = constantIn(CONNECTION, 'AHEAD_BYTES') + 3 * 64 * 1024;
 const ON_STOP_MILLIS = constantIn('src/process/life.ts', 'STOP_MILLIS');
 
 const QUESTIONS = 'src/options/introspection/questions.ts';
@@ -280,7 +275,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`${seconds(KEEP_ALIVE_MILLIS)} after its last response`,
     says`\`HANDLER_TIMEOUT_SECONDS\` (${Number(handlerTimeoutSeconds)})`,
     says`half-closed the connection | ${seconds(UNREAD_MILLIS)} |`,
-    says`that has no response yet | ${kib(AHEAD_AND_READS)}, plus the rest of the body`,
+    says`that has no response yet | ${kib(constantIn(CONNECTION, 'AHEAD_BYTES'))}, plus what`,
     says`waiting for one issuer's signing keys | ${count(constantIn(KEY_SET, 'MAX_WAITING'))} |`,
     says`an in-process replay store | ${count(CAPACITY)} proofs |`,
     says`the oldest ${HALF} is evicted`,

@@ -5,7 +5,7 @@
    request is served otherwise than it was judged, or a question costs more than MOST_RATIO times the request
    itself. `FORWARD_ROUNDS` is the number of rounds in which the cost is measured.
 
-   Shows: nginx and Caddy with unusual request targets and during restarts, and the cost of an auth request.
+   Shows: nginx and Caddy with unusual request targets, and during restarts.
    Takes: 3 min.
    Needs: `nginx`, `caddy`. */
 import { startProvider } from '../../idp/provider.ts';
