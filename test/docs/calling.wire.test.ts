@@ -147,7 +147,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
   test('in JavaScript says that a body is JSON', async (t) => {
     const [sample = ''] = samplesUnder(PAGE, 'JavaScript', 'js');
     const { call } = await import(join(folderWith(t, 'client.mjs', sample), 'client.mjs'));
-    const response = await call('POST', await startEcho(t), 'token', '{"item":"tea"}');
+    const response = await call('POST', await startEcho(t), 'token', { item: 'tea' });
     assert.equal(await response.text(), 'POST application/json {"item":"tea"}');
   });
 
@@ -157,11 +157,11 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     async (t) => {
       const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
       const address = JSON.stringify(await startEcho(t));
-      const sent = `call("POST", ${address}, input(), b'{"item":"tea"}').read().decode()`;
+      const sent = `call("POST", ${address}, input(), {"item": "tea"}).read().decode()`;
       const last = `print(json.dumps(jwk), flush=True)\nprint(${sent})`;
       const folder = folderWith(t, 'client.py', `${sample}\n${last}\n`);
       const printed = await runWithKey(folder, 'python3', ['client.py']);
-      assert.equal(printed, 'POST application/json {"item":"tea"}\n');
+      assert.equal(printed, 'POST application/json {"item": "tea"}\n');
     },
   );
 
