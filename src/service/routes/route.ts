@@ -152,14 +152,6 @@ export const withAccess = ({ prefix }: PrefixRule, access: PrefixRule['access'])
 /** In JavaScript, a rule may be anything, even a route. */
 export const isRule = MadeRule.is;
 
-/** The problems of a route besides its pattern. */
-export function routeProblems({ query, body, handler }: Route, isPolicy: boolean) {
-  const isPlaced = (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
-  return isPlaced ? [] : [MISPLACED];
-}
-
-const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
-
 const NO_ACCESS = 'needs an access, such as authenticated or needs(), of the same copy of the package';
 
 export function requireAccess(owner: string, access: unknown) {

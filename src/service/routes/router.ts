@@ -16,7 +16,7 @@ import {
 import {
   isRoute,
   isRule,
-  routeProblems,
+  upstream,
   type PathParameters,
   type PrefixRule,
   type Route,
@@ -134,7 +134,12 @@ const NO_TABLE = 'routes and rules: must be members of a plain object';
 
 const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of the same copy of the package';
 
+const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
+
 const NO_RULE = 'rules: must be a list of rules that under() makes';
+
+const isPlaced = ({ query, body, handler }: Route, isPolicy: boolean) =>
+  (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
   const index = new Index<Patterned>();
@@ -146,7 +151,7 @@ function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], is
     const { method, pattern } = route;
     const literals = parsePattern(pattern);
     const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
-    const ofRoute = [...routeProblems(route, isPolicy), ...ofPattern];
+    const ofRoute = isPlaced(route, isPolicy) ? ofPattern : [MISPLACED, ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);
     if (literals) {
       const one = { pattern, literals: [method, ...literals] };

@@ -9,7 +9,6 @@ import {
   patch,
   post,
   put,
-  routeProblems,
   under,
   type PrefixRule,
   type RouteRequest,
@@ -189,7 +188,7 @@ test('get, post, put, patch and del make routes with their method and the given 
     assert.equal(route.query, taken);
     assert.equal(route.body, route.method === 'GET' ? undefined : body);
     assert.equal(route.handler, give);
-    assert.deepEqual(routeProblems(route, false), []);
+    assert.deepEqual(routesProblems({ routes: [route] }), []);
   }
 });
 
@@ -215,7 +214,7 @@ test('no route or rule can be made with an invalid guard or input', () => {
 
 test('a copy of a route with an invalid access or handler is reported as no route', () => {
   const route = post('/x', open, json(), () => ({}));
-  assert.deepEqual(routeProblems(route, false), []);
+  assert.deepEqual(routesProblems({ routes: [route] }), []);
   const why =
     'routes[0]: is not a route; make one with get, post, put, patch or del of the same copy of the package';
   const accesses = [undefined, null, {}, 'open', scope('a')].map((access) => ({ ...route, access }));
