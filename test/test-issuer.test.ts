@@ -26,7 +26,7 @@ test('refuses what is no plain object in place of its options', () => {
     assert.throws(() => createTestIssuer(none as never), {
       name: 'TypeError',
       message:
-        'createTestIssuer: must be a plain object with a member for each option, no instance of a class',
+        'createTestIssuer: must be a plain object with a member for each option, not an instance of a class',
     });
   }
 });

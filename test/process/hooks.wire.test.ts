@@ -359,7 +359,7 @@ describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
 
   test('hooks that are no plain object, or hide a member, are a problem', async (t) => {
     const NO_PLAIN_OBJECT =
-      'configuration: hooks: must be a plain object with a member for each option, no instance of a class';
+      'configuration: hooks: must be a plain object with a member for each option, not an instance of a class';
     for (const [hooks, problem] of [
       ['"text"', NO_PLAIN_OBJECT],
       ['null', NO_PLAIN_OBJECT],

@@ -188,7 +188,7 @@ const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): 
     const [value = '', ...others] = fieldValues(rawHeaders, name);
     if (value === '' && others.length === 0) return refuse('certificate-missing');
 
-    // RFC 9440 §4: any other sender may have forged the field.
+    // RFC 9440 §4: anyone but a trusted proxy may have forged the header.
     const { remoteAddress } = Object(socket);
     if (!isTrusted(remoteAddress)) return refuse('certificate-untrusted');
 

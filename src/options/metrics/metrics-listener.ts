@@ -15,7 +15,7 @@ import { listen } from '../../service/connection/listen.ts';
 import { createCounting } from './metrics.ts';
 
 interface MetricsValues {
-  /** The port on which they are served, beside that of the service. Default: none, `text` alone. */
+  /** The port to serve them on, beside that of the service; 0: any free one. Default: none, `text` alone. */
   readonly port: number | undefined;
   /** The address to listen on. Default: that of the service. */
   readonly host: string | undefined;

@@ -78,7 +78,7 @@ const NOT_BOTH = 'stands in tenants({ issuer }) already; remove it here';
 const NO_ADDRESS = 'is required by tenants, whose keys nothing discovers; set the URL of their key set';
 
 const NO_STRANGERS =
-  'must not have {tenant} beside *: unauthenticated clients could cause key fetches; ' +
+  'must not contain {tenant} if the list is *: unauthenticated clients could cause key fetches; ' +
   'list the tenants, or name one key set';
 
 const NO_SERVER = 'is required by resource metadata; set the URL of the authorization server of your clients';

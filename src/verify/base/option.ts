@@ -22,7 +22,7 @@ export function requireGood(name: string, rule: Rule, value: unknown) {
 }
 
 const NO_OBJECT = 'must be an object with a member for each option';
-const NO_PLAIN_OBJECT = 'must be a plain object with a member for each option, no instance of a class';
+const NO_PLAIN = 'must be a plain object with a member for each option, not an instance of a class';
 
 /**
  * Reads the options that have rules from an object. `missing` has a problem for each that must be there;
@@ -52,7 +52,7 @@ export function readPlainOptions<Values extends object>(
   defaults: object,
   owner: string,
 ): Values {
-  if (!isJsonObject(given) || !isPlain(given)) throwProblem(owner, NO_PLAIN_OBJECT);
+  if (!isJsonObject(given) || !isPlain(given)) throwProblem(owner, NO_PLAIN);
 
   return readOptions(given, rules, defaults, {}, owner);
 }

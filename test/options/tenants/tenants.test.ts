@@ -335,7 +335,7 @@ for (const [what, options, problem] of [
   [
     'a key set for each of every tenant',
     { tenants: part({ list: ['*'] }), jwksUri: OWN },
-    /^jwksUri: must not have \{tenant\} beside \*/,
+    /^jwksUri: must not contain \{tenant\} if the list is \*:/,
   ],
   [
     'resource metadata without an authorization server',
@@ -487,7 +487,7 @@ for (const [options, message] of [
   ],
   [
     { tenants: part({ list: ['*'] }), jwksUri: OWN },
-    'jwksUri: must not have {tenant} beside *: unauthenticated clients could cause key fetches; list the tenants, or name one key set',
+    'jwksUri: must not contain {tenant} if the list is *: unauthenticated clients could cause key fetches; list the tenants, or name one key set',
   ],
   [
     { jwksUri: 'https://login.test/{x}' },

@@ -33,7 +33,7 @@ function problemOf(given: unknown): string {
 }
 
 const NUMBER = 'must be a whole number from ';
-const NO_PLAIN_OBJECT = 'must be a plain object with a member for each option, no instance of a class';
+const NO_PLAIN_OBJECT = 'must be a plain object with a member for each option, not an instance of a class';
 const NO_TEXT = 'is empty, or has white space or a NUL; remove it';
 const NO_LIST = 'must be a list of 1 or more texts';
 
