@@ -19,6 +19,7 @@ const NONCE_SECRET = 'n'.repeat(32);
 const isThere = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
 
 const hasPython = isThere('python3', '-c', 'import cryptography');
+const WITH_PYTHON = { skip: hasPython ? false : 'no python3 with cryptography' };
 const hasOpenSsl = isThere('openssl', 'pkeyutl', '-help') && isThere('curl', '--version');
 
 /** RFC 7638 §3 */
@@ -76,20 +77,16 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     assert.deepEqual(refusals().slice(refused), ['proof-nonce']);
   });
 
-  test(
-    'in Python gets its response, twice [RFC 9449 §9]',
-    { skip: hasPython ? false : 'no python3 with cryptography' },
-    async (t) => {
-      const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
-      const last = [
-        'print(json.dumps(jwk), flush=True)',
-        'token = input()',
-        `for _ in range(2): print(call("GET", ${JSON.stringify(url())}, token).status)`,
-      ];
-      const folder = folderWith(t, 'client.py', `${sample}\n${last.join('\n')}\n`);
-      assert.equal(await runWithKey(folder, 'python3', ['client.py']), '200\n200\n');
-    },
-  );
+  test('in Python gets its response, twice [RFC 9449 §9]', WITH_PYTHON, async (t) => {
+    const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
+    const last = [
+      'print(json.dumps(jwk), flush=True)',
+      'token = input()',
+      `for _ in range(2): print(call("GET", ${JSON.stringify(url())}, token).status)`,
+    ];
+    const folder = folderWith(t, 'client.py', `${sample}\n${last.join('\n')}\n`);
+    assert.equal(await runWithKey(folder, 'python3', ['client.py']), '200\n200\n');
+  });
 
   async function startServer(t: TestContext, listener: RequestListener): Promise<string> {
     const server = createServer(listener).listen(0, '127.0.0.1');
@@ -125,7 +122,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
 
   test(
     'in Python does not give the token to the origin that a redirect names [RFC 6750 §5.3]',
-    { skip: hasPython ? false : 'no python3 with cryptography' },
+    WITH_PYTHON,
     async (t) => {
       const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
       const { taken, url: address } = await startRedirect(t);
@@ -151,19 +148,15 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     assert.equal(await response.text(), 'POST application/json {"item":"tea"}');
   });
 
-  test(
-    'in Python says that a body is JSON',
-    { skip: hasPython ? false : 'no python3 with cryptography' },
-    async (t) => {
-      const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
-      const address = JSON.stringify(await startEcho(t));
-      const sent = `call("POST", ${address}, input(), {"item": "tea"}).read().decode()`;
-      const last = `print(json.dumps(jwk), flush=True)\nprint(${sent})`;
-      const folder = folderWith(t, 'client.py', `${sample}\n${last}\n`);
-      const printed = await runWithKey(folder, 'python3', ['client.py']);
-      assert.equal(printed, 'POST application/json {"item": "tea"}\n');
-    },
-  );
+  test('in Python says that a body is JSON', WITH_PYTHON, async (t) => {
+    const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
+    const address = JSON.stringify(await startEcho(t));
+    const sent = `call("POST", ${address}, input(), {"item": "tea"}).read().decode()`;
+    const last = `print(json.dumps(jwk), flush=True)\nprint(${sent})`;
+    const folder = folderWith(t, 'client.py', `${sample}\n${last}\n`);
+    const printed = await runWithKey(folder, 'python3', ['client.py']);
+    assert.equal(printed, 'POST application/json {"item": "tea"}\n');
+  });
 
   /** Issues a token for a proof with its nonce, unless the client's identifier is `stranger`. */
   const startTokenEndpoint = (t: TestContext) =>
@@ -186,7 +179,7 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
 
   test(
     'in Python repeats a token request with the nonce, and raises a refusal [RFC 9449 §8]',
-    { skip: hasPython ? false : 'no python3 with cryptography' },
+    WITH_PYTHON,
     async (t) => {
       const [sample = ''] = samplesUnder(PAGE, 'Python', 'python');
       const endpoint = JSON.stringify(await startTokenEndpoint(t));
