@@ -1,7 +1,7 @@
 /* The replay stores of docs/dpop.md that use a client of one's own, with a real Redis and a real PostgreSQL:
    of fifty uses of a proof at two gates, one is admitted; without the store, none.
 
-   Shows: the ioredis and PostgreSQL stores in docs/dpop.md, with simultaneous requests.
+   Shows: the ioredis and PostgreSQL stores in docs/dpop.md.
    Takes: 10 s.
    Needs: packages, redis-server, postgresql. */
 import assert from 'node:assert/strict';

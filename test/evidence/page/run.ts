@@ -1,7 +1,7 @@
 /* Opens the page of the demo in Chromium and uses it as a visitor does. PAGE_PICTURES names a folder for screenshots. With
    the word `pictures` it takes those of README.md instead.
 
-   Shows: the demo page in Chromium, light and dark, at several widths (`PAGE_PICTURES` sets a folder for
+   Shows: the demo page in Chromium, light and dark (`PAGE_PICTURES` sets a folder for
    screenshots).
    Takes: 20 s.
    Needs: packages, Chromium. */
