@@ -5,7 +5,6 @@ import { posix } from 'node:path';
 import { test } from 'node:test';
 import { filesBelow } from '../support/tree.ts';
 import { anchorsOf, linksIn, codeIn, PAGES, read, ROOT, tableUnder } from './pages.ts';
-import { FOLDER } from './pictures.ts';
 import { UNSAID } from './tables.ts';
 
 const isThere = (name: string) => existsSync(new URL(name, ROOT));
@@ -117,15 +116,12 @@ const PACKED = [...files.filter((name) => !name.startsWith('dist')), 'README.md'
 
 const isPacked = (name: string) => PACKED.some((packed) => name === packed || name.startsWith(`${packed}/`));
 
-/** GitHub and npm show them from the repository. */
-const isPicture = (name: string) => name.startsWith(`${FOLDER}/`);
-
 for (const page of PAGES.filter(isPacked)) {
-  test(`${page} links only to files that are packed with it, and to pictures`, () => {
+  test(`${page} links only to files that are packed with it`, () => {
     const targets = linksIn(page).filter((target) => !/^(?:[a-z]+:|#)/.test(target));
     const names = targets.map((target) => posix.join(posix.dirname(page), target.replace(/#.*/, '')));
     assert.deepEqual(
-      names.filter((name) => !isPacked(name) && !isPicture(name)),
+      names.filter((name) => !isPacked(name)),
       [],
     );
   });

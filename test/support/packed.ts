@@ -36,6 +36,7 @@ export const straysOf = ({ files }: Packed): readonly string[] =>
     (path) =>
       !/^dist\/[\w./-]+\.(?:js|d\.ts)$/.test(path) &&
       !/^docs\/[\w-]+\.(?:md|ya?ml|json|conf|caddyfile|service)$/.test(path) &&
+      !/^docs\/pictures\/[\w-]+\.(?:svg|png)$/.test(path) &&
       !/^(?:dist\/package\.json|package\.json|(?:README|CHANGELOG|SECURITY)\.md|LICENSE)$/.test(path),
   );
 

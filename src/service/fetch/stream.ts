@@ -4,7 +4,7 @@ import { ignoreErrors, type Clock } from '../../verify/base/clock.ts';
 import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { nothing, type Exchange } from '../request/exchange.ts';
-import type { FetchBody, ResponseReply } from './response.ts';
+import type { BodyReader, FetchBody, ResponseReply } from './response.ts';
 
 /** Of one write, so that a client that reads slowly is not taken for one that has stopped. */
 const PIECE_BYTES = 64 * 1024;
@@ -31,31 +31,27 @@ export interface Sending {
   readonly expiresAtMillis: number | undefined;
 }
 
-/** Resolves when it is sent, or the client has gone. Rejects if it must be cut off, or before its head. */
-export function sendResponse(exchange: Exchange, reply: ResponseReply, sending: Sending) {
-  const { request, response } = exchange;
-  const { status, body } = reply;
+/** Whether the body is to be sent. Otherwise, discards it. */
+export function isBodySent(exchange: Exchange, { status, body }: ResponseReply) {
   // RFC 9110 §9.3.2
-  const hasBody = request.method !== 'HEAD' && !WITHOUT_BODY.includes(status);
-  if (hasBody && !exchange.isGone) return new BodyWriter(exchange, reply).send(sending);
+  const hasBody = exchange.request.method !== 'HEAD' && !WITHOUT_BODY.includes(status);
+  if (hasBody && !exchange.isGone) return true;
 
   // What feeds a body may listen to the signal alone, and then close it.
   if (body) exchange.controller.abort();
   discard(body);
-  if (exchange.isGone) return undefined;
-
-  sending.writeHead([]);
-  return response.end();
+  return false;
 }
 
 type EndRead = (end: undefined) => void;
 
 /** Takes a body from its reader to the client. */
-class BodyWriter {
+export class BodyWriter {
   readonly #exchange;
   readonly #reply;
-  readonly #reader;
+  #reader: BodyReader | undefined;
   #bytesLeft;
+  #result: Promise<unknown> | undefined;
   #ahead: Promise<Uint8Array | undefined> | undefined;
   #isOver = false;
   #wake = nothing;
@@ -65,21 +61,22 @@ class BodyWriter {
   constructor(exchange: Exchange, reply: ResponseReply) {
     this.#exchange = exchange;
     this.#reply = reply;
-    this.#reader = reply.body?.getReader();
     this.#bytesLeft = reply.lengthBytes;
   }
 
+  /** Resolves when it is sent, or the client has gone. Rejects if it must be cut off, or before its head. */
   async send(sending: Sending) {
     const { response } = this.#exchange;
+    this.#reader = this.#reply.body?.getReader();
     this.#exchange.onInterrupted(() => this.#check());
-    response.on('drain', () => this.#wake());
     try {
       let chunk = await this.#begin(sending);
-      chunk ??= await this.#next();
-      while (chunk !== undefined && !this.#isOver) {
-        await this.#write(chunk);
+      do {
+        if (chunk !== undefined) await this.#write(chunk);
+        // A silent stream waits here alone: each function that waits keeps its frame.
+        await (this.#ahead ?? this.#pull());
         chunk = await this.#next();
-      }
+      } while (chunk !== undefined);
 
       this.#end();
     } catch (error) {
@@ -118,8 +115,7 @@ class BodyWriter {
     const { response, isGone } = this.#exchange;
     if (response.socket !== null || isGone) return;
 
-    response.once('socket', () => this.#wake());
-    await this.#woken();
+    await this.#wokenBy('socket');
   }
 
   /** Whether nothing follows a small chunk, as far as the body says so within a turn. May reject. */
@@ -132,6 +128,17 @@ class BodyWriter {
     return Promise.race([ahead.then((more) => more === undefined), afterTurn()]);
   }
 
+  /** What the reader says next, until `#read` takes it; nothing once the stream is over. */
+  #pull() {
+    if (this.#isOver) return undefined;
+
+    this.#result ??= new Promise((resolve, reject) => {
+      this.#endRead = resolve;
+      Promise.resolve(this.#reader?.read() ?? { done: true }).then(resolve, reject);
+    });
+    return this.#result;
+  }
+
   #next() {
     const chunk = this.#ahead ?? this.#read();
     this.#ahead = undefined;
@@ -139,14 +146,9 @@ class BodyWriter {
   }
 
   async #read(): Promise<Uint8Array | undefined> {
-    if (this.#isOver) return undefined;
-
-    const chunk = new Promise((resolve, reject) => {
-      this.#endRead = resolve;
-      Promise.resolve(this.#reader?.read() ?? { done: true }).then(resolve, reject);
-    });
-
-    const { done, value } = Object(await chunk);
+    const result = this.#pull();
+    this.#result = undefined;
+    const { done, value } = Object(await result);
     if (done || this.#isOver) return undefined;
     if (!isBytes(value)) throw new UsageError(NO_BYTES);
 
@@ -161,13 +163,15 @@ class BodyWriter {
     const { response } = this.#exchange;
     for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
       if (this.#isOver || this.#exchange.isGone) return;
-      if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await this.#woken();
+      const piece = chunk.subarray(at, at + PIECE_BYTES);
+      if (!response.write(piece)) await this.#wokenBy('drain');
     }
   }
 
-  #woken() {
+  #wokenBy(event: 'drain' | 'socket') {
     return new Promise<void>((resolve) => {
       this.#wake = resolve;
+      this.#exchange.response.once(event, resolve);
     });
   }
 

@@ -11,7 +11,7 @@ import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
-import { sendResponse } from '../fetch/stream.ts';
+import { BodyWriter, isBodySent } from '../fetch/stream.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
 import { bind, type AfterLast, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
@@ -62,7 +62,8 @@ export class Responder {
         // What reads the request's own body reads on.
         connection.endReading('read');
       }
-      return isResponseReply(reply) ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
+      const isStream = isResponseReply(reply) && isBodySent(exchange, reply);
+      return isStream ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
     };
 
     void andThen(record, send);
@@ -118,28 +119,34 @@ export class Responder {
     return replied;
   }
 
-  /** The same for a stream, when it has ended. Never rejects. */
-  async #stream(exchange: Exchange, replied: RequestRecord, reply: ResponseReply) {
+  /** The same for a stream, when it has ended. */
+  #stream(exchange: Exchange, replied: RequestRecord, reply: ResponseReply) {
     const { request, response } = exchange;
     const record = extendRecord(replied, {});
-    let sent: RequestRecord = record;
+    let sent = record;
 
-    const writeHead = (more: readonly string[]) => {
+    const writeFields = (more: readonly string[]) => {
       const fields = this.#replies.extraFields(record, request.headers.origin);
-      writeStreamHead(exchange, reply, [...fields, ...more]);
+      writeHead(exchange, reply, [...fields, ...more]);
     };
 
-    try {
-      const expiresAtMillis = record.caller?.expiresAtMillis;
-      await sendResponse(exchange, reply, { clock: this.#clock, expiresAtMillis, writeHead });
-    } catch (error) {
+    const end = () => {
+      this.#observe(exchange, sent, response.headersSent ? response.statusCode : null);
+    };
+
+    const fail = (error: unknown) => {
       if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
 
       const failed = recordThrown(exchange, record, failureOf(error));
       cutOff(exchange);
       if (failed.reason !== undefined) sent = this.#replies.complete(failed, request);
-    }
-    this.#observe(exchange, sent, response.headersSent ? response.statusCode : null);
+      return end();
+    };
+
+    const expiresAtMillis = record.caller?.expiresAtMillis;
+    const sending = { clock: this.#clock, expiresAtMillis, writeHead: writeFields };
+    // Without waiting, which would keep a frame for each stream.
+    void new BodyWriter(exchange, reply).send(sending).then(end, fail);
   }
 
   #observe(exchange: Exchange, record: RequestRecord, status: number | null) {
@@ -166,8 +173,7 @@ export function writeReply(exchange: Exchange, reply: Reply, more: readonly stri
 
   const { response } = exchange;
   const { content } = reply;
-  // What is not read at once would pile up.
-  writeHead(exchange, reply, more, 'pause');
+  writeHead(exchange, reply, more);
   // Corked: Node 20 and 22 send `end(text)` in two pieces.
   if (content !== '') {
     response.cork();
@@ -177,25 +183,20 @@ export function writeReply(exchange: Exchange, reply: Reply, more: readonly stri
   response.end();
 }
 
-/** The connection is read on: otherwise it would not show that the client leaves. */
-function writeStreamHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
-  const { complete, readableFlowing } = exchange.request;
-  const isBeingRead = !complete && readableFlowing !== null;
-  writeHead(exchange, reply, more, isBeingRead ? 'read' : 'drop');
-}
-
-function writeHead(
-  exchange: Exchange,
-  { status, fields, closes }: Reply,
-  more: readonly string[],
-  afterLast: AfterLast,
-) {
+function writeHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
   const { response } = exchange;
+  const { status, fields, closes } = reply;
   const isLast = closes || endsConnection(exchange);
-  if (isLast) exchange.connection.endReading(afterLast);
+  if (isLast) exchange.connection.endReading(isResponseReply(reply) ? afterLast(exchange) : 'pause');
   // Without `shouldKeepAlive` Node adds `close`.
   const last = isLast && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
+}
+
+/** A stream's connection is read on: otherwise it would not show that the client leaves. */
+function afterLast({ request }: Exchange): AfterLast {
+  const isBeingRead = !request.complete && request.readableFlowing !== null;
+  return isBeingRead ? 'read' : 'drop';
 }
 
 /** An unread body does: its bytes are not a request. */

@@ -177,6 +177,12 @@ before(async () => {
         open,
         () => new OwnResponse(null, 200, entriesOf(['Content-Length', '0'], ['content-length', '1'])),
       ),
+      get('/unreadable', open, () => {
+        const getReader = () => {
+          throw new Error(SECRET);
+        };
+        return new OwnResponse({ getReader, cancel() {} } as unknown as ReadableStream);
+      }),
       get('/short', open, () => new Response('abc', { headers: { 'Content-Length': '5' } })),
       get('/fails-short', open, () => {
         const headers = { 'Content-Length': '99' };
@@ -377,6 +383,7 @@ describe('a Response', { timeout: 30_000 }, () => {
     '/real-in-reply':
       'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     '/fails': undefined,
+    '/unreadable': undefined,
     '/short': 'the body of a Response is shorter or longer than its Content-Length',
     '/fails-short': undefined,
     '/fails-soon': undefined,
