@@ -33,13 +33,13 @@ function readPrivate({ caller }: RouteRequest<Caller>) {
 }
 
 function readProfile({ caller }: RouteRequest<Caller>) {
-  const { email, iss, aud } = caller.claims;
+  const { email, aud = null } = caller.claims;
   const isShown = email !== undefined && typeof email !== 'object';
   return {
     userId: caller.subject,
     email: isShown ? email : null,
     scope: caller.scopeText,
-    issuer: iss,
+    issuer: caller.issuer,
     audience: aud,
   };
 }

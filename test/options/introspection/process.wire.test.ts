@@ -44,3 +44,24 @@ test('lets opaque tokens in without keys, says at the start what each issuer is 
   await service.logged('introspection ready');
   assert.doesNotMatch(JSON.stringify(service.logs) + service.errors(), /secret|sesame/);
 });
+
+test('sends the configured issuer, and null for no audience, where the response of the provider names neither [§3, §22]', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  endpoint.say = json({ active: true, sub: 'ada', exp });
+  const service = await runProcess(t, {
+    environment: {
+      PROFILE: 'A',
+      IDP_INTROSPECTION: 'opaque',
+      IDP_INTROSPECTION_URI: endpoint.uri,
+      IDP_INTROSPECTION_CLIENT_ID: 'orders-api',
+      IDP_INTROSPECTION_CLIENT_SECRET: 'sesame',
+      IDP_INTROSPECTION_AUDIENCE: 'provider',
+    },
+  });
+  await service.logged('listening');
+
+  const { text } = await service.ask('/api/profile', { token: 'opaque' });
+  const issuer = `https://${DOWN.IDP_DOMAIN}/`;
+  assert.deepEqual(JSON.parse(text), { userId: 'ada', email: null, scope: null, issuer, audience: null });
+});
