@@ -6,7 +6,7 @@ import { Refused } from '../verify/base/refusal.ts';
 import { foundOf, type Caller, type SenderCheck } from '../verify/caller.ts';
 import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
 import type { RequestFacts } from '../verify/request/facts.ts';
-import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
+import { verifiedOf, type TokenVerifier, type VerifiedToken } from '../verify/token/verify.ts';
 import { extendRecord, turnAway, type MatchedRoute, type RequestRecord } from './record.ts';
 import { checkAccess, type DecidedAccess } from './rules/access.ts';
 import type { Question, Surroundings } from './rules/further.ts';
@@ -36,39 +36,37 @@ export function createDecide({ dpopMode, surroundings, verifyToken, checkSender 
     const credentials = parseCredentials(facts.rawHeaders, dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;
 
-    return andThen(verifyToken(credentials.token), (token) => {
+    const identify = (token: VerifiedToken | Refused) => {
       if (token instanceof Refused) return token;
 
-      const checked = checkSender(token, credentials, facts, surroundings.clock.now());
-      return andThen(checked, (caller) =>
-        caller instanceof Refused ? caller.with(verifiedOf(token).found) : caller,
-      );
-    });
-  }
+      const withFound = (caller: Caller | Refused) =>
+        caller instanceof Refused ? caller.with(verifiedOf(token).found) : caller;
 
-  /** The second half, for a caller who is known. */
-  function decideAccess(asked: Asked, caller: Caller | undefined): MaybePromise<RequestRecord> {
-    const record = caller === undefined ? asked : extendRecord(asked, foundOf(caller));
-    const { demands, isServed } = asked;
-    return attempt(
-      () =>
-        andThen(checkAccess(demands, caller, isServed, asked, surroundings), (refused) =>
-          refused === undefined ? record : turnAway(record, refused),
-        ),
-      (error) => turnAway(record, error),
-    );
+      const checked = checkSender(token, credentials, facts, surroundings.clock.now());
+      return andThen(checked, withFound);
+    };
+
+    return andThen(verifyToken(credentials.token), identify);
   }
 
   return function decide(asked) {
-    if (asked.demands.every(isOpen)) return asked;
+    const { demands, facts, known, isServed } = asked;
+    if (demands.every(isOpen)) return asked;
 
-    return attempt(
-      () =>
-        andThen(asked.known ? asked.known.caller : authenticate(asked.facts), (caller) =>
-          caller instanceof Refused ? turnAway(asked, caller) : decideAccess(asked, caller),
-        ),
-      (error) => turnAway(asked, error),
-    );
+    let record: RequestRecord = asked;
+
+    const admit = (caller: Caller | Refused | undefined) => {
+      if (caller instanceof Refused) return caller;
+      if (caller !== undefined) record = extendRecord(asked, foundOf(caller));
+      return checkAccess(demands, caller, isServed, asked, surroundings);
+    };
+
+    const finish = (refused: Refused | undefined) =>
+      refused === undefined ? record : turnAway(record, refused);
+
+    const check = () => andThen(known ? known.caller : authenticate(facts), admit);
+    const decideNow = () => andThen(check(), finish);
+    return attempt(decideNow, (error) => turnAway(record, error));
   };
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import type { IssuerValues } from '../verify/options.ts';
-import { httpsUrl, publicUrl } from '../verify/urls.ts';
+import { publicUrl } from '../verify/urls.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
 import { onceForEach } from '../gate/replies/challenge.ts';
@@ -55,11 +55,18 @@ const resourceScope = textMatching(
   'must be a scope of this API, without white space, \'"\' or "\\"; neither openid nor offline_access',
 );
 
+/** Of a page, or of a place in it. */
+const pageUrl = textMatching(
+  /^https:\/\/[^/\s@#\\]+([/#][^\s\\]*)?$/i,
+  'must be a URL that begins with https://, without white space, "\\", or an "@" before its path',
+  URL.canParse,
+);
+
 export const RESOURCE_RULES: RulesOf<ResourceOptions> = {
   url: resourceUrl,
   scopes: listOf(resourceScope),
   name: text,
-  documentation: httpsUrl,
+  documentation: pageUrl,
 };
 
 const REQUIRED = { url: 'is missing; write the identifier of the resource' };

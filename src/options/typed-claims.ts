@@ -46,7 +46,8 @@ const REFUSED = Symbol('refused');
 type Result<Output> = Readonly<{ value: Output }> | typeof REFUSED;
 
 function check<Output>(schema: Schema<Output>, given: unknown): Result<Output> {
-  const result = schema['~standard'].validate(given);
+  // A copy: some schemas change what they are given, and the claims are frozen.
+  const result = schema['~standard'].validate(structuredClone(given));
   if (isPromise(result)) {
     // A rejection without a handler is an error of the process.
     Promise.resolve(result).catch(() => {});

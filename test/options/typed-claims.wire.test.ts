@@ -108,6 +108,18 @@ test('asks the schema once for a cached token, whatever the result', async (t) =
   }
 });
 
+test('gives the schema a copy, which it may change [§29]', async (t) => {
+  const { gate, request } = gateOf(t);
+  const changing = schemaOf((value: any) => {
+    value.act.sub = 'changed';
+    return { value };
+  });
+  const { caller } = await gate.check(request(SALES), needs(claims(changing)));
+  assert.ok(caller);
+  assert.deepEqual(Object(caller.claims).act, { sub: 'changed' });
+  assert.deepEqual(caller.claim('act'), SALES.act);
+});
+
 test('freezes what requests with one token share', async (t) => {
   const { gate, request } = gateOf(t);
   const nested = schemaOf(() => ({ value: { list: [{ name: 'a' }], at: new Date(0) } }));

@@ -432,8 +432,8 @@ export const SETTINGS: readonly SettingRoute[] = [
     env: 'RESOURCE_DOCUMENTATION',
     yaml: 'resource.documentation',
     byDefault: undefined,
-    good: [same('https://one.test/api'), same('https://two.test/x?y'), same('https://three.test')],
-    bad: ['http://one.test/', /URL that begins with https:\/\//],
+    good: [same('https://one.test/api'), same('https://two.test/x?y#z'), same('https://three.test#a')],
+    bad: ['https://me@one.test/', /URL that begins with https:\/\/, without white space, "\\", or an "@"/],
   },
   {
     name: 'clientCertSource',

@@ -58,11 +58,13 @@ export function checkAccess(
     return isRequired ? refuse('no-credentials') : undefined;
   }
 
-  const genuine = requireCaller(caller);
-  const failed = failedGuards(demands, genuine, isServed);
+  requireCaller(caller);
+  const failed = failedGuards(demands, caller, isServed);
+  if (failed.length === 0) return undefined;
+
   const waits = failed.flatMap(({ further }) => further?.wait ?? []);
-  const [refusing] = failed.filter(({ further }) => further?.wait === undefined);
-  const decided = waits.shift()?.(genuine, question, surroundings, waits);
+  const refusing = failed.find(({ further }) => further?.wait === undefined);
+  const decided = waits.shift()?.(caller, question, surroundings, waits);
   return andThen(decided, (refused) => refused ?? refusing?.refused);
 }
 

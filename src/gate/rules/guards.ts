@@ -126,7 +126,8 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
   if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all are scopes; pass each separately`);
 
   function passes({ scopes: granted }: Caller) {
-    return scopes[demanded]((word) => granted.includes(word));
+    const isGranted = (word: string) => granted.includes(word);
+    return scopes[demanded](isGranted);
   }
 
   const refused = refuse('scope-missing', { description, scopes, demands: { scope: scopes.join(' ') } });

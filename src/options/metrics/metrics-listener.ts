@@ -15,7 +15,7 @@ import { listen } from '../../service/connection/listen.ts';
 import { createCounting } from './metrics.ts';
 
 interface MetricsValues {
-  /** The port to serve them on, beside that of the service; 0: any free one. Default: none, `text` alone. */
+  /** The port to serve them on, beside that of the service. Default: none, `text` alone. */
   readonly port: number | undefined;
   /** The address to listen on. Default: that of the service. */
   readonly host: string | undefined;
@@ -23,7 +23,7 @@ interface MetricsValues {
 
 export interface MetricsOptions extends Given<MetricsValues> {}
 
-const METRICS_RULES: RulesOf<MetricsOptions> = { port: integer(0, 65_535), host: textWithoutBlanks };
+const METRICS_RULES: RulesOf<MetricsOptions> = { port: integer(1, 65_535), host: textWithoutBlanks };
 
 /** Made by `createMetrics`. */
 export interface MetricsWithText extends MetricsPart {

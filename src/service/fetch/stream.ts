@@ -43,8 +43,6 @@ export function isBodySent(exchange: Exchange, { status, body }: ResponseReply) 
   return false;
 }
 
-type EndRead = (end: undefined) => void;
-
 /** Takes a body from its reader to the client. */
 export class BodyWriter {
   readonly #exchange;
@@ -55,7 +53,7 @@ export class BodyWriter {
   #ahead: Promise<Uint8Array | undefined> | undefined;
   #isOver = false;
   #wake = nothing;
-  #endRead: EndRead = nothing;
+  #endRead: (end: undefined) => void = nothing;
   #cancelTimer = nothing;
 
   constructor(exchange: Exchange, reply: ResponseReply) {
@@ -92,35 +90,29 @@ export class BodyWriter {
   /** Returns the first chunk, unless events are to come. */
   async #begin({ clock, writeHead, expiresAtMillis }: Sending) {
     const { isEventStream } = this.#reply;
+    const exchange = this.#exchange;
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await this.#next();
-    await this.#awaitTurn();
-    const isWhole = !isEventStream && (await this.#isWhole(first));
-    if (this.#exchange.isGone) return undefined;
+    // Earlier responses are written first.
+    if (exchange.response.socket === null && !exchange.isGone) await this.#wokenBy('socket');
+    const isWhole = await this.#isWhole(first);
+    if (exchange.isGone) return undefined;
 
     if (isWhole && this.#bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
-    const length = ['content-length', String(first?.length ?? 0)];
-    writeHead(isWhole && isNaN(this.#bytesLeft) ? length : []);
+    const hasLength = !isWhole || !isNaN(this.#bytesLeft);
+    writeHead(hasLength ? [] : ['content-length', String(first?.length ?? 0)]);
     if (!isEventStream) return first;
 
-    this.#exchange.response.flushHeaders();
+    exchange.response.flushHeaders();
     if (expiresAtMillis !== undefined) this.#finishAt(expiresAtMillis, clock);
     this.#check();
     return undefined;
   }
 
-  /** Resolves when earlier responses are written. */
-  async #awaitTurn() {
-    const { response, isGone } = this.#exchange;
-    if (response.socket !== null || isGone) return;
-
-    await this.#wokenBy('socket');
-  }
-
   /** Whether nothing follows a small chunk, as far as the body says so within a turn. May reject. */
   async #isWhole(chunk: Uint8Array | undefined) {
-    if (chunk === undefined) return true;
+    if (chunk === undefined) return !this.#reply.isEventStream;
     if (chunk.length > PIECE_BYTES) return false;
 
     const ahead = this.#read();

@@ -48,7 +48,8 @@ export class Responder {
     const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || connection.isEnding;
-    const record = isOver ? {} : attempt(() => this.#pipeline.respond(exchange), turnedAwayBy);
+    const serve = () => this.#pipeline.respond(exchange);
+    const record = isOver ? {} : attempt(serve, turnedAwayBy);
 
     const send = (known: RequestRecord): unknown => {
       const held = this.#held;

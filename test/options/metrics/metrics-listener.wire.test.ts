@@ -163,12 +163,6 @@ test('listens for metrics on METRICS_HOST, or by default on the host of the serv
   }
 });
 
-test('an embedded service listens for metrics on any free port with port 0, as METRICS_PORT=0 does [§16]', async () => {
-  const service = serviceOn({ port: 0, metricsPort: 0 });
-  assert.match(await service.listen(), /^http:/);
-  await service.stop();
-});
-
 const isHeard = async (port: number) => {
   try {
     (await openWire(port)).destroy();

@@ -430,7 +430,7 @@ for (const [what, make, problem] of [
   ['a log', () => jsonLog(null as never), `log: ${NO_PLAIN_OBJECT}`],
   ['a log', () => jsonLog(new Map([['level', 'debug']]) as never), `log: ${NO_PLAIN_OBJECT}`],
   ['metrics', () => createMetrics(new Map([['port', 9_464]]) as never), `metrics: ${NO_PLAIN_OBJECT}`],
-  ['metrics', () => createMetrics({ port: -1 }), `metrics: port: ${NUMBER}0 to 65535`],
+  ['metrics', () => createMetrics({ port: 0 }), `metrics: port: ${NUMBER}1 to 65535`],
   ['metrics', () => createMetrics({ host: '' }), 'metrics: host: is empty, or has white space'],
   ['metadata', () => resourceMetadata({ url: 'x' }), 'resourceMetadata: url: must be a URL that begins'],
   ['metadata', () => resourceMetadata({} as never), 'resourceMetadata: url: is missing; write the '],
