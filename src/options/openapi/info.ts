@@ -19,6 +19,15 @@ export interface OpenApiInfo {
 
 const object: Rule = (value) => (isJsonObject(value) ? undefined : 'must be an object');
 
+/** OpenAPI 3.1 §4.8.5. It may be relative, and have variables. */
+const hasUrl = (server: unknown) => typeof Object(server).url === 'string';
+
+/** OpenAPI 3.1 §4.8.1 */
+const serverList: Rule = (value) =>
+  Array.isArray(value) && value.length > 0 && value.every(hasUrl)
+    ? undefined
+    : 'must be a list of one or more objects with a url';
+
 const RULES = {
   title: text,
   version: text,
@@ -27,19 +36,16 @@ const RULES = {
   termsOfService: text,
   contact: object,
   license: object,
+  servers: serverList,
 };
 
 const NO_INFO = 'openApi needs an info with a title and a version';
 
 export function requireInfo(info: OpenApiInfo) {
-  const { title, version, servers, issuer, ...others }: OpenApiInfo = Object(info);
+  const { title, version, issuer, ...others }: OpenApiInfo = Object(info);
   if (typeof title !== 'string' || typeof version !== 'string') throw new TypeError(NO_INFO);
 
   requireMembers('info', others, RULES);
-  // OpenAPI 3.1 §4.8.1
-  if (servers !== undefined && (!Array.isArray(servers) || servers.length === 0)) {
-    throw new TypeError('info: servers must be a list of one or more objects with a url');
-  }
   if (issuer !== undefined && !URL.canParse(issuer)) throw new TypeError('info: issuer must be a URL');
 }
 

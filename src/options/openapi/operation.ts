@@ -7,7 +7,7 @@ import type { Schema } from '../../service/routes/schema.ts';
 import { responsesOf, securityOf, type InForce } from './access.ts';
 import { keyOf, type OperationDetails } from './details.ts';
 import { present } from './info.ts';
-import { ANY, hasReferences, jsonSchemaOf, moved } from './json-schema.ts';
+import { ANY, hasReferences, jsonSchemaOf, moved, resolved } from './json-schema.ts';
 
 interface Given extends OperationDetails {
   readonly operationId: string;
@@ -24,7 +24,7 @@ export function operationOf(
   schemas: Schemas,
 ): JsonObject {
   const { summary = keyOf(route), response, ...others } = given;
-  const parameters = [...pathParameters(path), ...queryParameters(route)];
+  const parameters = [...pathParameters(path), ...queryParameters(route, given.operationId, schemas)];
   const success = successOf(route, response, given.operationId, schemas);
 
   return present({
@@ -54,21 +54,20 @@ const ANY_QUERY = {
 };
 
 /** One for each member of an object; of another form, any. */
-function queryParameters({ query }: Route): readonly JsonObject[] {
+function queryParameters({ query }: Route, operationId: string, schemas: Schemas): readonly JsonObject[] {
   if (query === undefined) return [];
 
   const schema = jsonSchemaOf(query.schema, 'input');
-  const { properties, required = [] } = schema;
-  if (properties === undefined || hasReferences(schema)) {
-    return [ANY_QUERY];
-  }
+  const { properties, required = [] } = resolved(schema);
+  if (properties === undefined) return [ANY_QUERY];
 
+  const { $ref } = placed(schema, `${operationId}Query`, schemas);
   const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
   return Object.entries(Object(properties)).map(([name, each]) => ({
     name,
     in: 'query',
     required: isRequired(name),
-    schema: each,
+    schema: moved(each, String($ref)),
   }));
 }
 

@@ -223,12 +223,42 @@ describe('inputs', () => {
   for (const [what, schema] of [
     ['no JSON Schema', PLAIN],
     ['alternatives', described({ anyOf: [ORDER, ORDER] }).schema],
-    ['references', described({ type: 'object', properties: { a: { $ref: '#/$defs/A' } } }).schema],
+    ['another document', described({ $ref: 'https://schemas.example/page' }).schema],
+    ['a part that does not exist', described({ $ref: '#/$defs/Page' }).schema],
   ] as const) {
     test(`are any members for a query of ${what}`, () => {
       const { parameters } = operationOf(get('/a', open, query(schema), handler));
       assert.deepEqual(parameters, [
         { name: 'query', in: 'query', style: 'form', explode: true, schema: { type: 'object' } },
+      ]);
+    });
+  }
+
+  for (const [what, wrap] of [
+    ['beside them', (page: object, $defs: object) => ({ ...page, $defs })],
+    [
+      'as a whole',
+      (page: object, $defs: object) => ({ $ref: '#/$defs/Page', $defs: { ...$defs, Page: page } }),
+    ],
+  ] as const) {
+    test(`are a parameter for each member of a query with definitions ${what}`, () => {
+      const members = { tag: { $ref: '#/$defs/Tag' }, size: { type: 'integer' } };
+      const page = { type: 'object', properties: members, required: ['tag'] };
+      const written = wrap(page, { Tag: { type: 'string' } });
+      const table = { routes: [get('/a', open, query(described(written).schema), handler)] };
+      const document = openApi(table, INFO) as any;
+      const [[key, placed] = [], ...others] = Object.entries<any>(document.components.schemas).filter(
+        ([name]) => name.endsWith('Query'),
+      );
+      assert.deepEqual([placed.$defs.Tag, others], [{ type: 'string' }, []]);
+      assert.deepEqual(document.paths['/a'].get.parameters, [
+        {
+          name: 'tag',
+          in: 'query',
+          required: true,
+          schema: { $ref: `#/components/schemas/${key}/$defs/Tag` },
+        },
+        { name: 'size', in: 'query', required: false, schema: { type: 'integer' } },
       ]);
     });
   }
@@ -500,7 +530,12 @@ describe('throws a TypeError', () => {
     [
       'without a server',
       () => openApi({ routes }, { ...INFO, servers: [] }),
-      /^info: servers must be a list of one or more objects with a url$/,
+      /^info: servers: must be a list of one or more objects with a url$/,
+    ],
+    [
+      'for a server without a URL',
+      () => openApi({ routes }, { ...INFO, servers: [{ url: '/' }, {}] }),
+      /^info: servers: must be a list of one or more objects with a url$/,
     ],
     [
       'for an issuer that is no URL',
