@@ -51,6 +51,9 @@ export interface IssuerSettings extends IssuerOptions {
 /** Such a token does not say whose it is. */
 const ONE_OPAQUE = 'must not have opaque for a second issuer; remove it from one';
 
+/** Kubernetes and Docker set such values, for a service that is named like a setting. */
+const OF_A_SERVICE = 'is the address of another service; rename that service, or turn off its variables';
+
 const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
 
 type Rules = Readonly<Record<string, Rule>>;
@@ -107,8 +110,9 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
 
   function readValue(key: string, setting: Setting<unknown>, raw: RawValue, earlier: Earlier) {
     // An unreplaced `${…}` would become part of a host name or an audience.
-    const isTemplate = [raw].flat().some((part) => String(part).includes('${'));
-    if (isTemplate) throwProblem(TEMPLATE);
+    const text = String(raw);
+    if (text.includes('${')) throwProblem(TEMPLATE);
+    if (text.startsWith('tcp:')) throwProblem(OF_A_SERVICE);
 
     const value = raw === null ? undefined : setting.read(raw);
     if (value === undefined) return setting.byDefault?.(earlier) ?? DEFAULTS[key];
