@@ -112,13 +112,12 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     // An unreplaced `${…}` would become part of a host name or an audience.
     const text = String(raw);
     if (text.includes('${')) throwProblem(TEMPLATE);
-    if (text.startsWith('tcp:')) throwProblem(OF_A_SERVICE);
 
     const value = raw === null ? undefined : setting.read(raw);
     if (value === undefined) return setting.byDefault?.(earlier) ?? DEFAULTS[key];
 
     const { rule = rules[key] } = setting;
-    const wrong = rule?.(value);
+    const wrong = rule?.(value) ?? (text.startsWith('tcp:') ? OF_A_SERVICE : undefined);
     const judge = () => setting.misfit?.(value, earlier);
     const problems = wrong === undefined ? judge() : both(wrong, judge);
     return problems === undefined ? value : throwProblem(problems);

@@ -231,12 +231,12 @@ for (const name of Object.keys(ORCHESTRATED)) {
   test(`refuses ${name} in .env, which no orchestrator writes`, () => {
     assert.match(
       onlyProblem(inDotEnv(`${name}=${ORCHESTRATED[name]}`)),
-      / is not a setting; | is the address of another service; /,
+      / is not a setting; | must be a whole number /,
     );
   });
 }
 
-for (const name of ['IDP_AUDIENCE', 'IDP_CLAIM_NAMESPACE', 'HOST', 'PORT', 'IDP_REQUIRED_CLAIMS']) {
+for (const name of ['IDP_AUDIENCE', 'IDP_CLAIM_NAMESPACE', 'HOST', 'IDP_REQUIRED_CLAIMS']) {
   test(`refuses the address of another service as ${name} [§2]`, () => {
     const environment = { ...REQUIRED, [name]: 'tcp://10.0.0.1:443' };
     assert.match(onlyProblem({ environment }), new RegExp(`^${name} \\(environment\\): is the address of`));
