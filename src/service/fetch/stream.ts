@@ -64,7 +64,6 @@ export class BodyWriter {
 
   /** Resolves when it is sent, or the client has gone. Rejects if it must be cut off, or before its head. */
   async send(sending: Sending) {
-    const { response } = this.#exchange;
     this.#reader = this.#reply.body?.getReader();
     this.#exchange.onInterrupted(() => this.#check());
     try {
@@ -76,10 +75,6 @@ export class BodyWriter {
         chunk = await this.#next();
       } while (chunk !== undefined);
 
-      this.#end();
-    } catch (error) {
-      // Once cancelled, or aborted by the signal, the end is known.
-      if (!this.#isOver || !response.headersSent) throw error;
       this.#end();
     } finally {
       this.#stop();
@@ -154,7 +149,7 @@ export class BodyWriter {
   async #write(chunk: Uint8Array) {
     const { response } = this.#exchange;
     for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
-      if (this.#isOver || this.#exchange.isGone) return;
+      if (this.#isOver) return;
       const piece = chunk.subarray(at, at + PIECE_BYTES);
       if (!response.write(piece)) await this.#wokenBy('drain');
     }

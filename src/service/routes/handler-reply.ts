@@ -43,15 +43,16 @@ export const created = (location: string, body?: object) => reply(201, body, { L
 export const noContent = () => reply(204);
 
 /**
- * An error for the client, to return or throw: 400 to 599, with the body `{error, message}`. Throws a
- * `TypeError` for another status.
+ * An error for the client, to return or throw: 400 to 599, with the body `{error, message}`. Empty ones
+ * become `server_error` and `Internal Server Error`. Throws a `TypeError` for another status.
  *
  * @example orders.get(parameters.id) ?? fail(404, 'not_found', 'There is no such order')
  */
 export function fail(status: number, error: string, message: string): HandlerReply {
   if (status < 400) throw new UsageError('fail needs a status from 400 to 599');
 
-  return new HandlerReply(makeReply(status, { error, message }), { reason: 'handler' });
+  const body = { error: error || 'server_error', message: message || 'Internal Server Error' };
+  return new HandlerReply(makeReply(status, body), { reason: 'handler' });
 }
 
 function makeReply(status: number, body?: object, headers?: Headers) {

@@ -76,6 +76,11 @@ test('fail has an error and a message, and may be thrown', () => {
   assert.deepEqual(fieldsOf(failure), { ...AS_JSON, 'content-length': '56' });
 });
 
+test('sends server_error and Internal Server Error in place of what is empty [§6]', () => {
+  const { content } = fail(503, '', '').reply;
+  assert.equal(content, '{"error":"server_error","message":"Internal Server Error"}');
+});
+
 test('fail accepts only a status from 400 to 599', () => {
   for (const status of [400, 599]) assert.equal(fail(status, 'a', 'b').reply.status, status);
   for (const status of [200, 399]) {
