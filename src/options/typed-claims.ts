@@ -1,7 +1,7 @@
 // A guard that checks all claims of a token by a schema, and gives the handler the schema's output. Promises:
 // a schema is asked once for each cached token. Does not show its issues: they are about the token.
 import { isPromise } from '../verify/base/clock.ts';
-import { isPlain } from '../verify/base/encoding.ts';
+import { isPlain, withoutPrototype, type JsonObject } from '../verify/base/encoding.ts';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse } from '../verify/base/refusal.ts';
 import { claimsOf, copyOf, type Caller } from '../verify/caller.ts';
@@ -45,9 +45,9 @@ const REFUSED = Symbol('refused');
 
 type Result<Output> = Readonly<{ value: Output }> | typeof REFUSED;
 
-function check<Output>(schema: Schema<Output>, given: unknown): Result<Output> {
-  // A copy: some schemas change what they are given, and the claims are frozen.
-  const result = schema['~standard'].validate(structuredClone(given));
+function check<Output>(schema: Schema<Output>, given: JsonObject): Result<Output> {
+  // Some schemas change what they are given.
+  const result = schema['~standard'].validate(copied(given));
   if (isPromise(result)) {
     // A rejection without a handler is an error of the process.
     Promise.resolve(result).catch(() => {});
@@ -58,6 +58,22 @@ function check<Output>(schema: Schema<Output>, given: unknown): Result<Output> {
   if ('value' in result) return { value: freeze(result.value) };
 
   throw new UsageError('a schema gave neither a value nor issues');
+}
+
+/** Not frozen; inherits nothing, like the claims. */
+function copied(claims: JsonObject): JsonObject {
+  const copy = withoutPrototype(claims);
+  const all: object[] = [copy];
+  for (const each of all) {
+    for (const [name, member] of Object.entries(each)) {
+      if (typeof member !== 'object' || member === null) continue;
+
+      const own = Array.isArray(member) ? [...member] : { ...member };
+      Reflect.set(each, name, own);
+      all.push(own);
+    }
+  }
+  return copy;
 }
 
 /** Requests with the same token share it. Not recursive: claims may be nested deeper than the stack. */

@@ -120,6 +120,29 @@ test('gives the schema a copy, which it may change [§29]', async (t) => {
   assert.deepEqual(caller.claim('act'), SALES.act);
 });
 
+test('gives the schema claims that inherit nothing, however deep they are nested [§29]', async (t) => {
+  const { gate, request } = gateOf(t);
+  const asked: any[] = [];
+  const keeping = schemaOf((value) => {
+    asked.push(value);
+    return { value: {} };
+  });
+
+  const depth = 3_000;
+  const nested = JSON.parse('['.repeat(depth) + ']'.repeat(depth));
+  const own = JSON.parse('{"__proto__": {"isAdmin": true}, "list": [{"a": 1}]}');
+  const { refusal } = await gate.check(request({ nested, own }), needs(claims(keeping)));
+  assert.equal(refusal, undefined);
+
+  const [given] = asked;
+  assert.deepEqual(['constructor' in given, given.toString, given.isAdmin], [false, undefined, undefined]);
+  assert.deepEqual(Object.keys(given.own), ['__proto__', 'list']);
+  assert.deepEqual([given.own.isAdmin, given.own.list], [undefined, [{ a: 1 }]]);
+  let left = 0;
+  for (let each = given.nested; each.length > 0; [each] = each) left += 1;
+  assert.equal(left, depth - 1);
+});
+
 test('freezes what requests with one token share', async (t) => {
   const { gate, request } = gateOf(t);
   const nested = schemaOf(() => ({ value: { list: [{ name: 'a' }], at: new Date(0) } }));

@@ -38,14 +38,6 @@ const NAMED = ['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 
 /** A JSON Pointer changes when the schema moves; the name of an `$anchor` does not. */
 const POINTER = /^#(?=\/|$)/;
 
-/** The part that the whole refers to, or else the whole. */
-export function resolved(whole: JsonObject): JsonObject {
-  const [, path = ''] = /^#\/([^%~]*)$/.exec(String(whole.$ref)) ?? [];
-  let part: unknown = whole;
-  for (const name of path.split('/')) part = Object(part)[name];
-  return isJsonObject(part) ? part : whole;
-}
-
 /** Whether it refers to itself or a part of itself. */
 export const hasReferences = (schema: unknown): boolean =>
   JSON.stringify(moved(schema, '')) !== JSON.stringify(schema);

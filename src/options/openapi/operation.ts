@@ -7,7 +7,7 @@ import type { Schema } from '../../service/routes/schema.ts';
 import { responsesOf, securityOf, type InForce } from './access.ts';
 import { keyOf, type OperationDetails } from './details.ts';
 import { present } from './info.ts';
-import { ANY, hasReferences, jsonSchemaOf, moved, resolved } from './json-schema.ts';
+import { ANY, hasReferences, jsonSchemaOf, moved } from './json-schema.ts';
 
 interface Given extends OperationDetails {
   readonly operationId: string;
@@ -58,7 +58,7 @@ function queryParameters({ query }: Route, operationId: string, schemas: Schemas
   if (query === undefined) return [];
 
   const schema = jsonSchemaOf(query.schema, 'input');
-  const { properties, required = [] } = resolved(schema);
+  const { properties, required = [] } = schema;
   if (properties === undefined) return [ANY_QUERY];
 
   const { $ref } = placed(schema, `${operationId}Query`, schemas);
