@@ -57,7 +57,7 @@ const resourceScope = textMatching(
 
 /** Of a page, or of a place in it. */
 const pageUrl = textMatching(
-  /^https:\/\/[^/\s@#\\]+([/#][^\s\\]*)?$/i,
+  /^https:\/\/[^/?#\s@\\]+([/?#][^\s\\]*)?$/i,
   'must be a URL that begins with https://, without white space, "\\", or an "@" before its path',
   URL.canParse,
 );

@@ -12,10 +12,7 @@ type Signal = 'SIGTERM' | 'SIGINT';
 export async function start(service: ListeningService, onStart: OnStart, options: ServiceOptions) {
   service.phase.isStarting = true;
   const isDone = await run(() => onStart(shareable(options)), 'start failed', service.log);
-  if (!isDone) {
-    service.close();
-    process.exit(1);
-  }
+  if (!isDone) process.exit(1);
 
   // Node reports a signal that arrived while the hook blocked the process within one full turn.
   await new Promise((resolve) => setImmediate(setImmediate, resolve));

@@ -117,7 +117,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     if (value === undefined) return setting.byDefault?.(earlier) ?? DEFAULTS[key];
 
     const { rule = rules[key] } = setting;
-    const wrong = rule?.(value) ?? (text.startsWith('tcp:') ? OF_A_SERVICE : undefined);
+    const wrong = rule?.(value) ?? (text.startsWith('tcp://') ? OF_A_SERVICE : undefined);
     const judge = () => setting.misfit?.(value, earlier);
     const problems = wrong === undefined ? judge() : both(wrong, judge);
     return problems === undefined ? value : throwProblem(problems);

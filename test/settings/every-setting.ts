@@ -432,7 +432,7 @@ export const SETTINGS: readonly SettingRoute[] = [
     env: 'RESOURCE_DOCUMENTATION',
     yaml: 'resource.documentation',
     byDefault: undefined,
-    good: [same('https://one.test/api'), same('https://two.test/x?y#z'), same('https://three.test#a')],
+    good: [same('https://one.test/api'), same('https://two.test/x?y#z'), same('https://three.test?a=b@c')],
     bad: ['https://me@one.test/', /URL that begins with https:\/\/, without white space, "\\", or an "@"/],
   },
   {

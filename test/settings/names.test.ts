@@ -243,6 +243,10 @@ for (const name of ['IDP_AUDIENCE', 'IDP_CLAIM_NAMESPACE', 'HOST', 'IDP_REQUIRED
   });
 }
 
+test('accepts a value that only begins like the address of another service', () => {
+  assert.deepEqual(load({ environment: { ...REQUIRED, IDP_AUDIENCE: 'tcp:orders' } }).problems, []);
+});
+
 test('refuses a name of two lines in the environment, which Node 20 makes with --env-file [H2]', () => {
   for (const start of [' ', '\t', ' # a comment', '[section]']) {
     const environment = { ...REQUIRED, [`${start}\nIDP_DPOP_MODE`]: 'REQUIRED' };

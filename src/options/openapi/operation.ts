@@ -45,29 +45,29 @@ function pathParameter(name: string) {
 
 const pathParameters = (path: string) => namesIn(path).map(([name]) => pathParameter(name));
 
-const ANY_QUERY = {
-  name: 'query',
-  in: 'query',
-  style: 'form',
-  explode: true,
-  schema: { type: 'object' },
-};
+/** With `explode`, its members are the parameters. */
+const WHOLE = { name: 'query', in: 'query', style: 'form', explode: true };
 
-/** One for each member of an object; of another form, any. */
+/** What a schema says besides its own members. */
+const MORE = ['allOf', 'anyOf', 'oneOf'];
+
+/** One for each member of an object; of another form, one for all. */
 function queryParameters({ query }: Route, operationId: string, schemas: Schemas): readonly JsonObject[] {
   if (query === undefined) return [];
 
   const schema = jsonSchemaOf(query.schema, 'input');
   const { properties, required = [] } = schema;
-  if (properties === undefined) return [ANY_QUERY];
+  if (properties === undefined || hasReferences(schema) || MORE.some((name) => name in schema)) {
+    const whole = schema === ANY ? { type: 'object' } : placed(schema, `${operationId}Query`, schemas);
+    return [{ ...WHOLE, schema: whole }];
+  }
 
-  const { $ref } = placed(schema, `${operationId}Query`, schemas);
   const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
   return Object.entries(Object(properties)).map(([name, each]) => ({
     name,
     in: 'query',
     required: isRequired(name),
-    schema: moved(each, String($ref)),
+    schema: each,
   }));
 }
 

@@ -220,31 +220,33 @@ describe('inputs', () => {
     ]);
   });
 
-  for (const [what, schema] of [
-    ['no JSON Schema', PLAIN],
-    ['alternatives', described({ anyOf: [ORDER, ORDER] }).schema],
-    ['another document', described({ $ref: 'https://schemas.example/page' }).schema],
+  const PAGE = { type: 'object', properties: { size: { type: 'integer' } } };
+
+  for (const [what, written, shown] of [
+    ['no JSON Schema', undefined, { type: 'object' }],
+    ['alternatives', { anyOf: [ORDER, ORDER] }, { anyOf: [ORDER, ORDER] }],
+    ['members and alternatives', { ...PAGE, oneOf: [ORDER, {}] }, { ...PAGE, oneOf: [ORDER, {}] }],
+    ['members of two objects', { ...PAGE, allOf: [ORDER] }, { ...PAGE, allOf: [ORDER] }],
+    ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
-    test(`are any members for a query of ${what}`, () => {
+    test(`are one parameter, whose members count, for a query of ${what}`, () => {
+      const schema = written === undefined ? PLAIN : described(written).schema;
       const { parameters } = operationOf(get('/a', open, query(schema), handler));
       assert.deepEqual(parameters, [
-        { name: 'query', in: 'query', style: 'form', explode: true, schema: { type: 'object' } },
+        { name: 'query', in: 'query', style: 'form', explode: true, schema: shown },
       ]);
     });
   }
 
-  test('are a parameter for each member of a query with definitions', () => {
-    const members = { tag: { $ref: '#/$defs/Tag' }, size: { type: 'integer' } };
-    const $defs = { Tag: { type: 'string' } };
-    const { schema } = described({ type: 'object', properties: members, required: ['tag'], $defs });
+  test('are one parameter that refers to the components for a query with definitions', () => {
+    const members = { tag: { $ref: '#/$defs/Tag' } };
+    const { schema } = described({ type: 'object', properties: members, $defs: { Tag: { type: 'string' } } });
     const document = openApi({ routes: [get('/a', open, query(schema), handler)] }, INFO) as any;
-    const [key = ''] = Object.keys(document.components.schemas).filter((name) => name.endsWith('Query'));
-    assert.deepEqual(document.components.schemas[key].$defs, $defs);
-    const tag = { $ref: `#/components/schemas/${key}/$defs/Tag` };
-    assert.deepEqual(document.paths['/a'].get.parameters, [
-      { name: 'tag', in: 'query', required: true, schema: tag },
-      { name: 'size', in: 'query', required: false, schema: { type: 'integer' } },
-    ]);
+    const [{ schema: shown }] = document.paths['/a'].get.parameters;
+    assert.deepEqual(shown, { $ref: '#/components/schemas/getAQuery' });
+    assert.deepEqual(document.components.schemas.getAQuery.properties, {
+      tag: { $ref: '#/components/schemas/getAQuery/$defs/Tag' },
+    });
   });
 
   test('have references that lead to the same place of the document, and only where they are references', () => {
