@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 45_250,
   runService: 58_400,
   server: 59_600,
-  'all of src': 104_900,
+  'all of src': 104_930,
 };
 
 const GROWTH = 1.02;
