@@ -19,7 +19,7 @@ const DRAWINGS: Readonly<Record<string, Drawing>> = {
   dashboard: { draw: drawDashboard, says: DASHBOARD, width: 1000 },
 };
 
-/** Where they are. */
+/** Where the pictures are. */
 export const FOLDER = 'docs/pictures';
 
 /** Each drawn picture by its path in the repository. */

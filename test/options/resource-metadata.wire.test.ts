@@ -110,6 +110,31 @@ for (const url of [
   });
 }
 
+for (const documentation of [
+  'https://docs.test',
+  'https://docs.test?u=a@b',
+  'https://docs.test#api',
+  'https://docs.test/a@b?c#d',
+]) {
+  test(`accepts ${documentation} as the page for developers [RFC 9728 §2]`, () => {
+    assert.ok(resourceMetadata({ url: 'https://api.test', documentation }));
+  });
+}
+
+for (const documentation of [
+  'http://docs.test/',
+  'https://me@docs.test/',
+  'https://docs.test/a b',
+  'https://docs.test/a\\b',
+  'https://docs.test:99999/',
+  '//docs.test/',
+]) {
+  test(`refuses ${documentation} as the page for developers`, () => {
+    const refused = { name: 'TypeError', message: /documentation: must be a URL that begins with https/ };
+    assert.throws(() => resourceMetadata({ url: 'https://api.test', documentation }), refused);
+  });
+}
+
 test('the document names the issuer as tokens do, with or without a slash [RFC 9728 §2]', () => {
   for (const issuer of ['https://idp.test', 'https://idp.test/tenant/', 'https://idp.test/a//']) {
     assert.deepEqual(documentWith({ IDP_ISSUER: issuer }).authorization_servers, [issuer]);
