@@ -229,6 +229,8 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     wire.socket.resume();
     const { pulls } = full;
     await until(() => full.pulls > pulls + 1);
+    // Each chunk of a mebibyte has waited several times.
+    assert.ok(responses[0]!.listenerCount('drain') <= 1);
     wire.destroy();
     await until(() => full.cancels === 1);
   });
