@@ -98,7 +98,7 @@ function successOf({ method }: Route, response: Schema | undefined, operationId:
   const isKnown = response !== undefined || method === 'GET';
   if (!isKnown) return { '2XX': { description: 'Success' } };
 
-  const schema = response === undefined ? ANY : jsonSchemaOf(response, 'output');
+  const schema = jsonSchemaOf(response, 'output');
   const content = { 'application/json': { schema: placed(schema, `${operationId}Response`, schemas) } };
   return { 200: { description: 'Success', content } };
 }

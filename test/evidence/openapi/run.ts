@@ -42,6 +42,10 @@ const ArkPage = type({ 'after?': 'string', limit: 'string.digits' });
 const ValibotOrder = toStandardJsonSchema(v.object({ item: v.string(), count: v.optional(v.number()) }));
 const Employee = z.object({ department: z.string() });
 
+/** One definition, which the query refers to. */
+const Kind = z.enum(['news', 'offer']).meta({ id: 'Kind' });
+const Feed = z.object({ after: z.string().optional(), kind: Kind.optional() });
+
 const handler = () => ({});
 
 const mayPay = decision('may pay', () => true);
@@ -49,7 +53,7 @@ const mayPay = decision('may pay', () => true);
 const table = {
   routes: [
     get('/api/status', open, handler),
-    get('/api/feed', optional, query(z.object({ after: z.string().optional() })), handler),
+    get('/api/feed', optional, query(Feed), handler),
     get('/api/orders', needs(anyScope('read:orders', 'admin')), query(ArkPage), handler),
     get('/api/orders/{id}', needs(scope('read:orders')), handler),
     post('/api/orders', needs(scope('write:orders'), mayPay), json(ZodOrder), ({ body }) =>

@@ -170,11 +170,27 @@ describe('operations', () => {
 
   test('say which responses are without error: 200 for GET and for a schema of the details, else any 2XX', () => {
     const any = { 'application/json': { schema: {} } };
-    assert.deepEqual(operationOf(get('/a', open, handler)).responses[200].content, any);
+    const known = { description: 'Success', content: any };
+    assert.deepEqual(operationOf(get('/a', open, handler)).responses[200], known);
     const { responses } = operationOf(post('/a', open, handler));
-    assert.deepEqual([Object.keys(responses['2XX']), responses[200]], [['description'], undefined]);
+    assert.deepEqual([responses['2XX'], responses[200]], [{ description: 'Success' }, undefined]);
     const details = { 'POST /a': { response: PLAIN } };
-    assert.deepEqual(operationOf(post('/a', open, handler), details).responses[200].content, any);
+    assert.deepEqual(operationOf(post('/a', open, handler), details).responses[200], known);
+  });
+
+  test('have the method and the pattern in place of a summary that is undefined', () => {
+    const { summary } = operationOf(get('/a', open, handler), { 'GET /a': { summary: undefined } });
+    assert.equal(summary, 'GET /a');
+  });
+
+  test('name the schema of their response in the components when it has definitions', () => {
+    const { schema } = described(ORDER, { $ref: '#/$defs/A', $defs: { A: { type: 'string' } } });
+    const document = openApi({ routes: [get('/a', open, handler)] }, INFO, {
+      'GET /a': { response: schema },
+    }) as any;
+    const { content } = document.paths['/a'].get.responses[200];
+    assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/getAResponse' });
+    assert.ok('getAResponse' in document.components.schemas);
   });
 });
 
@@ -225,7 +241,8 @@ describe('inputs', () => {
   for (const [what, written, shown] of [
     ['no JSON Schema', undefined, { type: 'object' }],
     ['alternatives', { anyOf: [ORDER, ORDER] }, { anyOf: [ORDER, ORDER] }],
-    ['members and alternatives', { ...PAGE, oneOf: [ORDER, {}] }, { ...PAGE, oneOf: [ORDER, {}] }],
+    ['members and one of two', { ...PAGE, oneOf: [ORDER, {}] }, { ...PAGE, oneOf: [ORDER, {}] }],
+    ['members and any of two', { ...PAGE, anyOf: [ORDER, {}] }, { ...PAGE, anyOf: [ORDER, {}] }],
     ['members of two objects', { ...PAGE, allOf: [ORDER] }, { ...PAGE, allOf: [ORDER] }],
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
