@@ -112,12 +112,24 @@ test('gives the schema a copy, which it may change [§29]', async (t) => {
   const { gate, request } = gateOf(t);
   const changing = schemaOf((value: any) => {
     value.act.sub = 'changed';
+    value.deep[0].list.push(2);
     return { value };
   });
-  const { caller } = await gate.check(request(SALES), needs(claims(changing)));
+  const deep = [{ list: [1] }];
+  const { caller } = await gate.check(request({ ...SALES, deep }), needs(claims(changing)));
   assert.ok(caller);
-  assert.deepEqual(Object(caller.claims).act, { sub: 'changed' });
-  assert.deepEqual(caller.claim('act'), SALES.act);
+  const { act, deep: changed } = Object(caller.claims);
+  assert.deepEqual([act, changed], [{ sub: 'changed' }, [{ list: [1, 2] }]]);
+  assert.deepEqual([caller.claim('act'), caller.claim('deep')], [SALES.act, deep]);
+});
+
+test('admits no caller whose claims the schema refuses, and has a name', async (t) => {
+  const { gate, request } = gateOf(t);
+  const access = needs(claims(schemaOf(() => ({ issues: [{ message: 'no' }] }))));
+  const { caller } = await gate.check(request(SALES), authenticated);
+  const refused = { name: 'TypeError', message: 'the claims were not checked' };
+  assert.throws(() => access.admit(caller ?? undefined), refused);
+  assert.equal(access.name, 'claims of a form');
 });
 
 test('gives the schema claims that inherit nothing, however deep they are nested [§29]', async (t) => {
@@ -183,17 +195,20 @@ describe('a gate', () => {
     assert.deepEqual(told, ['sales', 'sales']);
   });
 
-  for (const [what, validate] of [
-    ['returns a promise', async () => ({ value: {} })],
-    ['rejects', () => Promise.reject(new Error('SECRET'))],
+  const WAITS = /^claims needs a schema that does not return a promise$/;
+
+  for (const [what, validate, message] of [
+    ['returns a promise', async () => ({ value: {} }), WAITS],
+    ['rejects', () => Promise.reject(new Error('SECRET')), WAITS],
     [
       'throws',
       () => {
         throw new Error('SECRET');
       },
+      /SECRET/,
     ],
-    ['returns neither a value nor issues', () => ({})],
-    ['returns nothing', () => undefined],
+    ['returns neither a value nor issues', () => ({}), /^a schema gave neither a value nor issues$/],
+    ['returns nothing', () => undefined, /undefined/],
   ] as const) {
     test(`answers 500 when the schema ${what}`, async (t) => {
       const { gate, request, errors } = gateOf(t);
@@ -201,6 +216,7 @@ describe('a gate', () => {
       assert.equal(refusal?.status, 500);
       assert.doesNotMatch(String(refusal?.body), /SECRET/);
       assert.equal(errors.length, 1);
+      assert.match(Object(errors[0]).message, message);
     });
   }
 });
