@@ -128,10 +128,14 @@ for (const documentation of [
   'https://docs.test/a\\b',
   'https://docs.test:99999/',
   '//docs.test/',
+  'see https://docs.test/',
 ]) {
   test(`refuses ${documentation} as the page for developers`, () => {
-    const refused = { name: 'TypeError', message: /documentation: must be a URL that begins with https/ };
-    assert.throws(() => resourceMetadata({ url: 'https://api.test', documentation }), refused);
+    const message =
+      'resourceMetadata: documentation: must be a URL that begins with https://, without white space, "\\", ' +
+      'or an "@" before its path';
+    const make = () => resourceMetadata({ url: 'https://api.test', documentation });
+    assert.throws(make, { name: 'TypeError', message });
   });
 }
 
