@@ -52,7 +52,8 @@ export interface IssuerSettings extends IssuerOptions {
 const ONE_OPAQUE = 'must not have opaque for a second issuer; remove it from one';
 
 /** Kubernetes and Docker set such values, for a service that is named like a setting. */
-const OF_A_SERVICE = 'is the address of another service; rename that service, or turn off its variables';
+const OF_A_SERVICE =
+  'begins with tcp://, like the variable of another service; correct it, or rename that service';
 
 const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
 

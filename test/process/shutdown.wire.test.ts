@@ -146,24 +146,6 @@ describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
     child.stdout!.destroy();
   });
 
-  test('exits with 0 although the reader of its own log goes before the last line', async (t) => {
-    const text = `
-      function onStop() {
-        process.stdout.write(JSON.stringify({ text: 'x'.repeat(1_000_000) }));
-        console.error('written');
-      }
-      const log = (level, message) => process.stdout.write(JSON.stringify({ message }) + '\\n');
-      await runService({ routes: [] }, { log, onStop });`;
-    const { child } = await runProcess(t, { program: programOf(t, text) });
-    child.stdout!.pause();
-    const exited = once(child, 'exit');
-    const written = once(child.stderr!, 'data');
-    child.kill('SIGTERM');
-    await written;
-    child.stdout!.destroy();
-    assert.deepEqual(await exited, [0, null]);
-  });
-
   for (const [first, second] of [
     ['SIGTERM', 'SIGTERM'],
     ['SIGINT', 'SIGINT'],

@@ -241,7 +241,7 @@ for (const name of ['IDP_AUDIENCE', 'IDP_CLAIM_NAMESPACE', 'HOST', 'IDP_REQUIRED
     const environment = { ...REQUIRED, [name]: 'tcp://10.0.0.1:443' };
     assert.equal(
       onlyProblem({ environment }),
-      `${name} (environment): is the address of another service; rename that service, or turn off its variables`,
+      `${name} (environment): begins with tcp://, like the variable of another service; correct it, or rename that service`,
     );
   });
 }

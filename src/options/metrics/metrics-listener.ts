@@ -15,7 +15,7 @@ import { listen } from '../../service/connection/listen.ts';
 import { createCounting } from './metrics.ts';
 
 interface MetricsValues {
-  /** The port to serve them on, beside that of the service. Default: none, `text` alone. */
+  /** Where the service listens for scrapes, 1 to 65535. Default: nowhere; call `text` instead. */
   readonly port: number | undefined;
   /** The address to listen on. Default: that of the service. */
   readonly host: string | undefined;

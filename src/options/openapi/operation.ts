@@ -49,7 +49,7 @@ const pathParameters = (path: string) => namesIn(path).map(([name]) => pathParam
 const WHOLE = { name: 'query', in: 'query', style: 'form', explode: true };
 
 /** What a schema says besides its own members. */
-const MORE = ['allOf', 'anyOf', 'oneOf'];
+const MORE = ['$ref', 'allOf', 'anyOf', 'oneOf'];
 
 /** One for each member of an object; of another form, one for all. */
 function queryParameters({ query }: Route, operationId: string, schemas: Schemas): readonly JsonObject[] {

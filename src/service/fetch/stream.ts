@@ -26,22 +26,23 @@ export const discard = (body: FetchBody | null) => void ignoreErrors(() => body?
 export interface Sending {
   readonly clock: Clock;
   /** `more` are fields. */
-  readonly writeHead: (more: readonly string[]) => void;
+  readonly writeFields: (more: readonly string[]) => void;
   /** When an event stream ends, in milliseconds since the epoch. */
   readonly expiresAtMillis: number | undefined;
 }
 
-/** Whether the body is to be sent. Otherwise, discards it. */
-export function isBodySent(exchange: Exchange, { status, body }: ResponseReply) {
-  // RFC 9110 §9.3.2
-  const hasBody = exchange.request.method !== 'HEAD' && !WITHOUT_BODY.includes(status);
-  if (hasBody && !exchange.isGone) return true;
+/** Whether there is a body to send (RFC 9110 §9.3.2), and a client that gets it. */
+export const hasBodyToSend = (exchange: Exchange, { status }: ResponseReply) =>
+  exchange.request.method !== 'HEAD' && !WITHOUT_BODY.includes(status) && !exchange.isGone;
 
+/** For a body that is not to be sent. */
+export function discardBody(exchange: Exchange, { body }: ResponseReply) {
   // What feeds a body may listen to the signal alone, and then close it.
   if (body) exchange.controller.abort();
   discard(body);
-  return false;
 }
+
+type EndRead = (end: undefined) => void;
 
 /** Takes a body from its reader to the client. */
 export class BodyWriter {
@@ -53,7 +54,7 @@ export class BodyWriter {
   #ahead: Promise<Uint8Array | undefined> | undefined;
   #isOver = false;
   #wake = nothing;
-  #endRead: (end: undefined) => void = nothing;
+  #endRead: EndRead = nothing;
   #cancelTimer = nothing;
 
   constructor(exchange: Exchange, reply: ResponseReply) {
@@ -83,7 +84,7 @@ export class BodyWriter {
   }
 
   /** Returns the first chunk, unless events are to come. */
-  async #begin({ clock, writeHead, expiresAtMillis }: Sending) {
+  async #begin({ clock, writeFields, expiresAtMillis }: Sending) {
     const { isEventStream } = this.#reply;
     const exchange = this.#exchange;
     // Before the head, so that a bug is a 500.
@@ -96,7 +97,7 @@ export class BodyWriter {
     if (isWhole && this.#bytesLeft > 0) throw new UsageError(OTHER_LENGTH);
 
     const hasLength = !isWhole || !isNaN(this.#bytesLeft);
-    writeHead(hasLength ? [] : ['content-length', String(first?.length ?? 0)]);
+    writeFields(hasLength ? [] : ['content-length', String(first?.length ?? 0)]);
     if (!isEventStream) return first;
 
     exchange.response.flushHeaders();
@@ -107,6 +108,7 @@ export class BodyWriter {
 
   /** Whether nothing follows a small chunk, as far as the body says so within a turn. May reject. */
   async #isWhole(chunk: Uint8Array | undefined) {
+    // Events are still to come.
     if (chunk === undefined) return !this.#reply.isEventStream;
     if (chunk.length > PIECE_BYTES) return false;
 

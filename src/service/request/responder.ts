@@ -11,9 +11,9 @@ import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
-import { BodyWriter, isBodySent } from '../fetch/stream.ts';
+import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
-import { bind, type AfterLast, type Exchange } from './exchange.ts';
+import { bind, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 
 const CUT = 'the body of a Response failed with fail() or a refusal after its head was sent';
@@ -63,8 +63,11 @@ export class Responder {
         // What reads the request's own body reads on.
         connection.endReading('read');
       }
-      const isStream = isResponseReply(reply) && isBodySent(exchange, reply);
-      return isStream ? this.#stream(exchange, known, reply) : this.#write(exchange, known);
+      if (isResponseReply(reply)) {
+        if (hasBodyToSend(exchange, reply)) return this.#stream(exchange, known, reply);
+        discardBody(exchange, reply);
+      }
+      return this.#write(exchange, known);
     };
 
     void andThen(record, send);
@@ -144,8 +147,11 @@ export class Responder {
       return end();
     };
 
-    const expiresAtMillis = record.caller?.expiresAtMillis;
-    const sending = { clock: this.#clock, expiresAtMillis, writeHead: writeFields };
+    const sending = {
+      clock: this.#clock,
+      expiresAtMillis: record.caller?.expiresAtMillis,
+      writeFields,
+    };
     // Without waiting, which would keep a frame for each stream.
     void new BodyWriter(exchange, reply).send(sending).then(end, fail);
   }
@@ -188,14 +194,15 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
   const { response } = exchange;
   const { status, fields, closes } = reply;
   const isLast = closes || endsConnection(exchange);
+  // What is not read after other replies would pile up.
   if (isLast) exchange.connection.endReading(isResponseReply(reply) ? afterLast(exchange) : 'pause');
   // Without `shouldKeepAlive` Node adds `close`.
   const last = isLast && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, [...fields, ...more, ...last]);
 }
 
-/** A stream's connection is read on: otherwise it would not show that the client leaves. */
-function afterLast({ request }: Exchange): AfterLast {
+/** Unless a connection is read on, it does not show that the client leaves. */
+function afterLast({ request }: Exchange) {
   const isBeingRead = !request.complete && request.readableFlowing !== null;
   return isBeingRead ? 'read' : 'drop';
 }

@@ -244,6 +244,7 @@ describe('inputs', () => {
     ['members and one of two', { ...PAGE, oneOf: [ORDER, {}] }, { ...PAGE, oneOf: [ORDER, {}] }],
     ['members and any of two', { ...PAGE, anyOf: [ORDER, {}] }, { ...PAGE, anyOf: [ORDER, {}] }],
     ['members of two objects', { ...PAGE, allOf: [ORDER] }, { ...PAGE, allOf: [ORDER] }],
+    ['members and another document', { ...PAGE, $ref: 'b#/x' }, { ...PAGE, $ref: 'b#/x' }],
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
     test(`are one parameter, whose members count, for a query of ${what}`, () => {
