@@ -798,6 +798,18 @@ describe('the body of the request of a mount', { timeout: 20_000 }, () => {
     });
   }
 
+  for (const bytes of [PART, WHOLE]) {
+    test(`ends with an error when a Response without a body is sent at once: ${bytes.length} bytes [§27]`, async (t) => {
+      const { wire, outcome } = await openReading(t, (read) => {
+        read().catch(() => {});
+        return new Response(null, { status: 204 });
+      });
+      wire.send(bytes);
+      assert.equal(await outcome, TOO_LATE);
+      assert.equal(parseHead(await wire.untilClosed()).status, 204);
+    });
+  }
+
   test('that has arrived is read to its end, even if its reader goes on after the response [§27]', async (t) => {
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     const { wire } = await openReading(t, async (_, { body }) => {
