@@ -230,7 +230,7 @@ function reduced(document: Members): Members {
       const kept = Object.fromEntries(
         Object.entries(jwk).filter(([name, value]) => names.includes(name) && value !== null),
       );
-      if (operations === undefined) return kept;
+      if (operations === undefined || operations === null) return kept;
       return {
         ...kept,
         key_ops: Array.isArray(operations) && operations.includes('verify') ? ['verify'] : operations,
