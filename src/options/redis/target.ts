@@ -21,8 +21,8 @@ export interface Target {
 
 const USER = /([^\s:@/?#]*:[^\s@/?#]+@)?/.source;
 const HOST = /(?:[\w.-]+|\[[0-9a-f:.]+\])(?::[1-9]\d*)?/.source;
-/** Of several hosts: a comma in the name of the user is %2C. */
-const USER_OF_ALL = USER.replace(':@', ':@,');
+/** Of several hosts: a comma in user or password is %2C, or a host before the user would be a part of it. */
+const USER_OF_ALL = USER.replaceAll('@/', '@,/');
 const HOSTS = `(${HOST}(?:,${HOST}){0,9})`;
 
 const FORMS = [

@@ -74,7 +74,11 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
   ['redis-cluster://us,er:secret@one.test,two.test', false],
   ['redis-cluster://us~er:secret@one.test,two.test', true],
   ['redis-sentinel://us,er:secret@one.test,two.test?master=main', false],
-  ['redis-cluster://us%2Cer:sec,ret@one.test,two.test', true],
+  ['redis-cluster://us%2Cer:sec%2Cret@one.test,two.test', true],
+  ['redis-cluster://user:sec,ret@one.test,two.test', false],
+  ['redis-cluster://one.test:6379,user:secret@two.test:6379', false],
+  ['redis-sentinel://one.test:26379,:secret@two.test?master=main', false],
+  ['redis://user:sec,ret@one.test', true],
   ['', false],
 ];
 
