@@ -13,16 +13,16 @@ import {
 import { SERVICE_DEFAULTS, SERVICE_RULES } from '../service/options.ts';
 import {
   find,
+  list,
   problemOf,
+  SettingProblem,
   TEMPLATE,
   throwProblem,
-  SettingProblem,
   type Earlier,
   type Entry,
   type RawValue,
 } from './entry.ts';
 import { findSetting, namesFor, reportUnknown } from './names.ts';
-import { list } from './readers.ts';
 import type { FoundEntries } from './sources.ts';
 import { ISSUER_SETTINGS, type Names, type Setting, type SettingsTable } from './table.ts';
 
@@ -94,6 +94,8 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
       const names = namesFor(row, issuer);
       const entry = findSetting(found, names);
       known.push(names);
+      // It may be in the file that could not be read.
+      if (!entry.source) continue;
       try {
         const value = readValue(key, row, entry.value, values);
         if (key === 'issuer' && value) useOnce(value, SAME_ISSUER);
@@ -102,8 +104,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
       } catch (error) {
         if (!(error instanceof SettingProblem)) throw error;
 
-        // No source: perhaps it is in a file that could not be read.
-        if (entry.source) problems.push(problemOf(entry, error.message));
+        problems.push(problemOf(entry, error.message));
       }
     }
     return values;

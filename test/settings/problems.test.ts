@@ -131,6 +131,23 @@ for (const [what, dotEnv, line] of [
   });
 }
 
+test('reports no setting as useless for lack of another that may be in a YAML file which does not parse', () => {
+  const problems = problemsOf({
+    environment: {
+      RESOURCE_NAME: 'Orders',
+      METRICS_PORT: '3001',
+      CLIENT_CERT_FIELD: 'X-Cert',
+      IDP_INTROSPECTION_URI: 'https://idp.test/introspect',
+      IDP_TENANTS: 'acme',
+    },
+    files: { 'application.yml': 'resource:\n  url: https://api.test\n x' },
+  });
+  assert.deepEqual(
+    problems.map((problem) => problem.replace(/^.*(?=application)|:.*/g, '')),
+    ['application.yml, line 3'],
+  );
+});
+
 test('reports the problems of every source when the YAML is invalid, and reads the lines around an invalid line of .env', () => {
   const problems = problemsOf({
     environment: { PORT: 'x' },
