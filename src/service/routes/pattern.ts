@@ -74,7 +74,7 @@ const mended = (path: string) =>
 
 /** False for what looks like a wildcard or parameter. */
 const isPrefix = (path: string) =>
-  !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f]|\/:/.test(path) && pathSegments(path) !== undefined;
+  !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f\p{Cs}]|\/:/u.test(path) && pathSegments(path) !== undefined;
 
 /** Throws a `TypeError`, which names the `owner`, for anything but a prefix. */
 export function parsePrefix(owner: string, prefix: string) {

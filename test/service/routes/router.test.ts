@@ -464,7 +464,7 @@ for (const [fix, ...prefixes] of [
   }
 }
 
-for (const prefix of ['/a\0', '/a\tb', '/\x1f', '/\x7f']) {
+for (const prefix of ['/a\0', '/a\tb', '/\x1f', '/\x7f', '/\ud800']) {
   test(`refuses ${JSON.stringify(prefix)} as a prefix, since no log or metric could show it`, () =>
     assert.throws(() => under(prefix, authenticated), TypeError));
 }
