@@ -140,7 +140,8 @@ function createTestAsker(name: string, { introspect }: IssuersValues, { log }: S
 
   log('introspection not from the provider', { issuer: printable(name) });
   const asker: Asker = {
-    ask: (token) => introspect(token, name),
+    // A copy: what a token says is frozen.
+    ask: async (token) => structuredClone(await introspect(token, name)),
     forget() {},
     address: () => undefined,
   };

@@ -112,6 +112,14 @@ describe('a service', () => {
     assert.doesNotMatch(JSON.stringify([logs, body, challenge]), /secret/);
   });
 
+  test('freezes a copy of what introspect resolves with', async (t) => {
+    const running = await start(t);
+    const roles = ['reader'];
+    assert.equal(await outcome(running, '/private', bearer(issuer.opaqueToken({ roles }))), '200');
+    roles.push('writer');
+    assert.deepEqual(roles, ['reader', 'writer']);
+  });
+
   test('decides anew on the same answer for each route and guard [§22, J5]', async (t) => {
     let questions = 0;
 
