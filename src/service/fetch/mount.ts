@@ -124,6 +124,7 @@ function streamOf(source: BodySource, limitBytes: number) {
       if (isOver) return;
 
       isOver = true;
+      source.bodyFailure = error;
       if (error === undefined) controller.close();
       else controller.error(error);
     }

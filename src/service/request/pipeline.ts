@@ -186,7 +186,8 @@ function discardUnsent(result: unknown) {
 }
 
 /** The one place for what inputs, handlers and their streams throw. */
-export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: unknown): RequestRecord {
+export function recordThrown(exchange: Exchange, record: RequestRecord, error: unknown): RequestRecord {
+  const thrown = causeOf(exchange, error);
   // A handler may rethrow its signal's abort.
   if (thrown === CLIENT_GONE || (exchange.hasLeft && isAbort(thrown))) return record;
 
@@ -194,6 +195,12 @@ export function recordThrown(exchange: Exchange, record: RequestRecord, thrown: 
 
   const { turnedAway, reply } = thrown;
   return extendRecord(extendRecord(record, turnedAway), { reply });
+}
+
+/** Where its body has failed: libraries hide that in an error of their own. */
+function causeOf({ response, bodyFailure }: Exchange, error: unknown) {
+  const isMeant = Refused.is(error) || HandlerReply.isGenuine(error) || response.headersSent;
+  return isMeant ? error : (bodyFailure ?? error);
 }
 
 function isAbort(error: unknown) {

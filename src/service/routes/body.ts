@@ -17,6 +17,8 @@ export interface BodySource {
   readonly response: ServerResponse;
   readonly bodyRefusal: Refused | undefined;
   readonly onBodyRefused: (stop: () => void) => void;
+  /** For a reader whose own reader may hide it. */
+  bodyFailure?: unknown;
 }
 
 /** Thrown when the client has left: a response would reach no one. */

@@ -2,7 +2,8 @@
    may return (docs/routes-reference.md). */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { cors } from '../../../src/cors.ts';
 import { createMetrics } from '../../../src/metrics.ts';
@@ -58,6 +59,11 @@ const readers: Record<string, (request: Request) => Promise<unknown>> = {
   bytes: (request) => request.arrayBuffer(),
 };
 
+/** What a mount passes bodies on to. */
+const upstreamServer = createServer((request, response) => {
+  request.on('error', () => {}).pipe(response);
+});
+
 let released = () => {};
 
 let isReading = false;
@@ -96,6 +102,18 @@ async function* untilAborted(signal: AbortSignal) {
 async function readAndCatch(request: Request) {
   await request.text().catch(() => {});
   return new Response('caught', { status: 400 });
+}
+
+/** Passes the body on. Fetch hides why it failed in an error of its own. */
+function proxy({ method, body }: Request) {
+  isReading = true;
+  const url = `http://127.0.0.1:${(upstreamServer.address() as AddressInfo).port}`;
+  return fetch(url, { method, body, duplex: 'half' });
+}
+
+async function readAndFail(request: Request): Promise<Response> {
+  await request.text().catch(() => {});
+  throw fail(422, 'of_the_handler', 'This is meant');
 }
 
 async function readInTwoSteps({ body }: Request) {
@@ -150,6 +168,8 @@ const routes: readonly Route[] = [
   mount('/read', open, readAs, { limitBytes: 20 }),
   mount('/usual', open, async (request) => new Response(await request.text())),
   mount('/caught', open, readAndCatch, { limitBytes: 20 }),
+  mount('/proxies', open, proxy, { limitBytes: 20 }),
+  mount('/fails', open, readAndFail, { limitBytes: 20 }),
   mount('/echo', open, ({ body }) => new Response(body)),
   mount('/shares', open, () => new Response('x', { headers: SHARED })),
   get('/replies', open, () => reply(200, {}, { ...SHARED, 'X-Total': '2' })),
@@ -192,12 +212,17 @@ async function start(served: readonly Route[], options: ServiceOptions) {
 }
 
 before(async () => {
+  await once(upstreamServer.listen(0, '127.0.0.1'), 'listening');
   const { started, port: bound } = await start(routes, OPTIONS);
   service = started;
   port = bound;
 });
 
-after(() => service.stop());
+after(async () => {
+  await service.stop();
+  upstreamServer.close();
+  upstreamServer.closeAllConnections();
+});
 
 async function ask(line: string, fields: readonly string[] = [], body = '', at = port) {
   const head = [`${line} HTTP/1.1`, 'Host: api.test', 'Connection: close', ...fields].join('\r\n');
@@ -531,6 +556,36 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.deepEqual([status, content, fields.connection], [400, 'caught', ['close']]);
   });
 
+  test('may throw fail() after its body was refused', async () => {
+    const { status, content } = await ask('POST /fails', [CHUNKED], '15\r\n123456789012345678901\r\n');
+    assert.deepEqual([status, JSON.parse(content).error], [422, 'of_the_handler']);
+  });
+
+  for (const [what, body, status, reason] of [
+    ['over its limit', '15\r\n123456789012345678901\r\n', 413, 'body-too-large'],
+    ['with a broken chunk', '3\r\nabc\r\nzz\r\n', 400, 'malformed-http'],
+    ['that is whole', '3\r\nabc\r\n0\r\n\r\n', 200, null],
+  ] as const) {
+    test(`may pass a body ${what} to fetch, which hides why it failed: ${status}, and no bug [§27]`, async () => {
+      told.length = 0;
+      errors.length = 0;
+      assert.equal((await ask('POST /proxies', [CHUNKED], body)).status, status);
+      assert.deepEqual([told, errors], [[[status, reason]], []]);
+    });
+  }
+
+  test('may pass a body to fetch whose client leaves, which is no bug [§27]', async () => {
+    told.length = 0;
+    errors.length = 0;
+    isReading = false;
+    const wire = await openWire(port);
+    wire.send('POST /proxies HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc');
+    while (!isReading) await new Promise(setImmediate);
+    wire.socket.resetAndDestroy();
+    while (told.length === 0) await new Promise(setImmediate);
+    assert.deepEqual([told, errors], [[[null, null]], []]);
+  });
+
   test('may send back what it reads, while it is read', async () => {
     const wire = await openWire(port);
     wire.send(`POST /echo HTTP/1.1\r\nHost: a\r\n${CHUNKED}\r\n\r\n3\r\none\r\n`);
@@ -540,6 +595,20 @@ describe('a mount', { timeout: 60_000 }, () => {
     wire.send('0\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n');
     const { content, isWhole } = parseHead(await wire.untilClosed());
     assert.deepEqual([content, isWhole], ['onetwo', true]);
+  });
+
+  test('that sends back a body which goes over its limit after the head is cut off, and the log says so [§27]', async () => {
+    told.length = 0;
+    errors.length = 0;
+    const before = logs.length;
+    const wire = await openWire(port);
+    wire.send(`POST /echo HTTP/1.1\r\nHost: a\r\n${CHUNKED}\r\n\r\n3\r\none\r\n`);
+    await wire.until((text) => text.includes('one'));
+    wire.send(`30\r\n${'x'.repeat(48)}\r\n`);
+    assert.equal(parseHead(await wire.untilClosed()).isWhole, false);
+    assert.deepEqual([told, errors.length], [[[200, 'bug']], 1]);
+    const { fields } = logs.slice(before).find(({ message }) => message === 'request failed')!;
+    assert.match(String(fields.sentence), /after its head was sent: body-too-large$/);
   });
 
   test('reads no further than its handler', async () => {
