@@ -48,6 +48,22 @@ test('the route matrix passes for correct routes, and runs no handler', async ()
   });
 });
 
+test('the route matrix lists a guard that throws for some token, with the other wrong responses', async () => {
+  const hasRole = claimCheck('an editor', (claim) => (claim('roles') as string[]).includes('editor'));
+  const routes = [get('/edit', needs(hasRole), never), get('/read', needs(scope('read')), never)];
+  await assert.rejects(assertRouteMatrix({ routes }), (error: Error) => {
+    assert.ok(error instanceof RouteMatrixError);
+    const lines = error.message.split('\n');
+    assert.deepEqual([lines.length, lines.filter((line) => line.startsWith('GET /edit ')).length], [3, 3]);
+    assert.match(lines[0]!, /with neither scopes nor claims: 500 instead of TypeError: Cannot read/);
+    return true;
+  });
+});
+
+test('the route matrix asks each route at its own path, where a URL would rewrite it', async () => {
+  await assertRouteMatrix({ routes: [get('/a\\b', authenticated, never), get('/c ', authenticated, never)] });
+});
+
 test('the route matrix asks each route at a path that no more specific route takes', async () => {
   const routes = [
     get('/mine/{id}', authenticated, never),

@@ -50,10 +50,12 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
 
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, text).replace(/\/\*\*$/, '') || '/';
+    // A URL would rewrite these.
+    const target = path.replace(/[\\\s]/g, encodeURIComponent);
     const isMounted = routes.some((one) => isMount(one) && isBelow(one, path));
     const demands = [...(matchPath(path)?.demands ?? []), route.access];
 
-    const { ask, mismatches } = createAsk(route, url + path);
+    const { ask, mismatches } = createAsk(route, url + target);
     await askForCredentials(ask, demands, issuer);
     // Rules are checked before the method. Below a mount, every other method is its own.
     if (!isMounted) await ask('another method', demands.length > 1 ? 401 : 405, {}, 'OPTIONS');
@@ -98,7 +100,7 @@ type Ask = ReturnType<typeof createAsk>['ask'];
 function createAsk(route: Route, url: string) {
   const mismatches: string[] = [];
 
-  async function ask(what: string, status: number, headers = {}, method = methodOf(route)) {
+  async function ask(what: string, status: number | string, headers = {}, method = methodOf(route)) {
     // Otherwise `stop` would wait for the connection.
     const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
     await response.arrayBuffer();
@@ -136,8 +138,11 @@ async function askForScopes(ask: Ask, demands: Demands, { bearer, check }: TestI
     const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
     const question = { facts: { ...NO_FACTS, rawHeaders } };
     const { caller } = verdict;
-    const refused = caller && (await checkAccess(demands, caller, true, question, NOTHING_ELSE));
-    await ask(what, refused ? STATUSES[refused.refusal.kind] : 200, headers);
+    const admit = async () => caller && checkAccess(demands, caller, true, question, NOTHING_ELSE);
+    const verdictStatus = admit()
+      .then((refused) => (refused ? STATUSES[refused.refusal.kind] : 200))
+      .catch(String);
+    await ask(what, await verdictStatus, headers);
   }
 
   await askWith('neither scopes nor claims', []);
