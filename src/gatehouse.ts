@@ -29,8 +29,14 @@ export {
   type Route,
   type Routes,
 } from './service/routes/route.ts';
-export { json, query, type BodyInput, type BodyOptions, type QueryInput } from './service/routes/inputs.ts';
-export { bytes } from './service/fetch/bytes.ts';
+export {
+  bytes,
+  json,
+  query,
+  type BodyInput,
+  type BodyOptions,
+  type QueryInput,
+} from './service/routes/inputs.ts';
 export { mount, type FetchHandler, type MountContext } from './service/fetch/mount.ts';
 export { reply, created, noContent, fail, type Headers } from './service/routes/handler-reply.ts';
 export type { Authorize } from './service/fetch/authorize.ts';
@@ -40,6 +46,7 @@ export type { Schema } from './service/routes/schema.ts';
 export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';
 export type { DpopMode } from './verify/credentials.ts';
+export type { IsNewProof } from './verify/dpop/replay.ts';
 export type {
   Admission,
   Authorization,
@@ -49,8 +56,25 @@ export type {
   Verdict,
 } from './gate/foreign/verdict.ts';
 export type { OnError, OnResponse, OnVerdict, ResponseEvent, VerdictEvent } from './gate/events.ts';
-export type { GateOptions } from './gate/options.ts';
-export type { FetchKeys, IntrospectToken, IssuerOptions } from './verify/options.ts';
+export type {
+  ClientCertificatesPart,
+  CorsPart,
+  GateOptions,
+  LogPart,
+  MetadataPart,
+  MetricsPart,
+  RevocationsPart,
+} from './gate/options.ts';
+export type { KeyAccessPart } from './verify/keys/fetch.ts';
+export type {
+  ConnectPart,
+  FetchKeys,
+  IntrospectionPart,
+  IntrospectToken,
+  IssuerOptions,
+  ReplayStorePart,
+  TenantsPart,
+} from './verify/options.ts';
 export type { ServiceOptions } from './service/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';
 export { createService, type Service } from './service/create-service.ts';

@@ -1,9 +1,8 @@
 // The settings of profiles, and defaults that depend on the profile.
 import { oneOf } from '../verify/base/option.ts';
-import type { Earlier } from '../settings/entry.ts';
+import { boolean, inUpperCase, text, type Earlier } from '../settings/entry.ts';
 import { SERVICE_SETTINGS } from '../settings/load-settings.ts';
 import type { WithIssuers } from '../settings/load.ts';
-import { boolean, inUpperCase, text } from '../settings/readers.ts';
 import { setting, type ValuesOf } from '../settings/table.ts';
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];

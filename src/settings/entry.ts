@@ -1,4 +1,7 @@
-// Entries of settings, and problems that any can have.
+// Entries of settings, the problems that any can have, and the readers: text of the environment and files →
+// the values that options have. Readers do not check values: the rules of the options do. Promises: no
+// problem repeats more of a value than its scheme, since it may be a secret in the wrong setting.
+import { isTextArray } from '../verify/base/encoding.ts';
 
 export type Scalar = string | number | boolean | null;
 
@@ -47,3 +50,46 @@ export function problemOf({ name, source }: Entry, problem: string): string {
 /** An empty value counts as absent. */
 export const find = (entries: readonly Entry[], wanted: string) =>
   entries.find(({ name, value }) => name === wanted && value !== null && value !== '');
+
+/** Throws `SettingProblem`, or gives a value that the rule refuses. */
+export type Reader<Value> = (raw: RawValue) => Value;
+
+export const text: Reader<string> = (raw) =>
+  typeof raw === 'string' ? raw : throwProblem('must be text; quote it');
+
+export const integer: Reader<number> = (raw) =>
+  typeof raw !== 'object' && /^\d{1,15}$/.test(String(raw)) ? Number(raw) : NaN;
+
+export const inUpperCase: Reader<string> = (raw) => (typeof raw === 'string' ? raw.toUpperCase() : '');
+
+export const inLowerCase: Reader<string> = (raw) => (typeof raw === 'string' ? raw.toLowerCase() : '');
+
+export const boolean: Reader<boolean> = (raw) => {
+  if (typeof raw === 'boolean') return raw;
+
+  const word = inLowerCase(raw);
+  return word === 'true' || word === 'false' ? word === 'true' : throwProblem('must be one of true, false');
+};
+
+/** A list of strings, or one string with commas. */
+export const list = (least = 0): Reader<readonly string[]> =>
+  function readList(raw) {
+    const members = typeof raw === 'string' ? raw.split(',').map((part) => part.trim()) : raw;
+    if (isTextArray(members) && members.length >= least) return [...new Set(members)];
+
+    return throwProblem(
+      `must be a list of ${least} or more strings, or one string with commas; quote any other value`,
+    );
+  };
+
+/** Of an option that may not be empty: an empty list counts as absent. */
+export const listOrNone: Reader<readonly string[] | undefined> = (raw) => {
+  const members = list()(raw);
+  return members.length > 0 ? members : undefined;
+};
+
+/** The word `any` alone, or a list. */
+export const anyOrList: Reader<'any' | readonly string[]> = (raw) => {
+  const members = list(1)(raw);
+  return String(members) === 'any' ? 'any' : members;
+};

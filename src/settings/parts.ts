@@ -7,8 +7,18 @@ import { jsonLog, LOG_RULES, type LogOptions } from '../options/log.ts';
 import type { ResourceOptions } from '../options/resource-metadata.ts';
 import { NO_TLS, SAME_PORT, type ServiceOptions } from '../service/options.ts';
 import { boolean as trueOrFalse, integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
-import { needing, throwProblem, type Earlier } from './entry.ts';
-import { anyOrList, boolean, inLowerCase, integer, list, listOrNone, text } from './readers.ts';
+import {
+  anyOrList,
+  boolean,
+  inLowerCase,
+  integer,
+  list,
+  listOrNone,
+  needing,
+  text,
+  throwProblem,
+  type Earlier,
+} from './entry.ts';
 import { isTemplate, setting, type ValuesOf } from './table.ts';
 
 const importTarget = () => import('../options/redis/target.ts');

@@ -4,8 +4,20 @@
 import type { IntrospectionOptions } from '../options/introspection/introspection.ts';
 import type { Rule } from '../verify/base/option.ts';
 import { issuerAt, REQUIRED } from '../verify/options.ts';
-import { isKnownAbsent, needing, throwProblem, type Earlier, type RawValue } from './entry.ts';
-import { boolean, inLowerCase, integer, inUpperCase, list, text, type Reader } from './readers.ts';
+import {
+  boolean,
+  inLowerCase,
+  integer,
+  inUpperCase,
+  isKnownAbsent,
+  list,
+  needing,
+  text,
+  throwProblem,
+  type Earlier,
+  type RawValue,
+  type Reader,
+} from './entry.ts';
 
 /** Empty where a setting has no such name. */
 export interface Names {

@@ -48,7 +48,7 @@ const BUCKET = Math.ceil(WINDOW / numberIn(REPLAY, /windowSeconds \/ (\d+)/));
 const VERDICT_MILLIS = constantIn(REPLAY, 'VERDICT_MILLIS');
 const WAITING_FOR_STORE = same(MAX_WAITING_FOR_REDIS, constantIn(REPLAY, 'MAX_WAITING'));
 
-const NONCE = 'src/verify/dpop/nonce.ts';
+const NONCE = 'src/verify/dpop/proof.ts';
 /** The slots whose nonces pass: this one, and those before it. */
 const NONCE_SLOTS = 1 + numberIn(NONCE, /nonceOf\(slot - (\d+)\)/);
 const NONCE_MINUTES = word(NONCE_SLOTS * minutes(constantIn(NONCE, 'SLOT_MILLIS')));
@@ -297,7 +297,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`(${numberIn(KEY_SET, /Math\.max\((\d+), seconds\)/)} to ${seconds(MAX_BACKOFF_MILLIS)})`,
   ],
   'docs/revocation.md': [
-    says`more than ${constantIn('src/options/redis/entries.ts', 'SPARE_SECONDS')} s (plus the clock tolerance)`,
+    says`more than ${constantIn('src/options/redis/revocation.ts', 'SPARE_SECONDS')} s (plus the clock tolerance)`,
     says`(${numberIn(REVOCATION, /keepSeconds: integer\((\d+),/)} to ${count(numberIn(REVOCATION, /keepSeconds: integer\(\d+, ([\d_]+)\)/))})`,
     says`Default: ${count(constantIn(REVOCATION, 'keepSeconds'))}`,
     says`does not confirm a change within ${seconds(GREETING_MILLIS + REPLY_MILLIS)}`,

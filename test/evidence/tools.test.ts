@@ -118,7 +118,7 @@ test('the tool closures counts the functions that a warm request enters, and non
 
   for (const [walk, others] of Object.entries({
     GET: ['service/connection/listener.ts #receive', 'profiles/b.ts listMessages'],
-    check: ['verify/dpop/proof.ts checkProofHeader', 'verify/jws/signature.ts verifySignature'],
+    check: ['verify/dpop/proof.ts checkProofHeader', 'verify/jws/jws.ts verifySignature'],
   })) {
     for (const one of ['gate/decide.ts decide', ...others]) assert.ok(named(walk).includes(one), one);
     assert.ok(!named(walk).some((one) => / create|\/options\.ts|^settings|^options|^testing/.test(one)));
@@ -127,6 +127,6 @@ test('the tool closures counts the functions that a warm request enters, and non
   }
 
   // The token is cached.
-  assert.ok(!named('GET').includes('verify/jws/signature.ts verifySignature'));
+  assert.ok(!named('GET').includes('verify/jws/jws.ts verifySignature'));
   for (const { line } of Object.values(entered).flat()) assert.ok(line > 1);
 });

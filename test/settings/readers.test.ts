@@ -1,18 +1,19 @@
 /* The readers of text: what value each gives, for the rule of the option to check. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { SettingProblem, type RawValue } from '../../src/settings/entry.ts';
-import { integer as wholeNumber, listOf, textWithoutBlanks } from '../../src/verify/base/option.ts';
 import {
   boolean,
   inLowerCase,
-  inUpperCase,
   integer,
+  inUpperCase,
   list,
   listOrNone,
+  SettingProblem,
   text,
+  type RawValue,
   type Reader,
-} from '../../src/settings/readers.ts';
+} from '../../src/settings/entry.ts';
+import { integer as wholeNumber, listOf, textWithoutBlanks } from '../../src/verify/base/option.ts';
 
 const show = (value: unknown) => (typeof value === 'number' ? String(value) : JSON.stringify(value));
 

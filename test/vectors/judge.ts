@@ -12,8 +12,7 @@ import {
   type VerificationKey,
 } from '../../src/verify/keys/jwk.ts';
 import { createKeySet } from '../../src/verify/keys/key-set.ts';
-import { parseCompact, type UnverifiedJws } from '../../src/verify/jws/compact.ts';
-import { verifySignature } from '../../src/verify/jws/signature.ts';
+import { parseCompact, verifySignature, type UnverifiedJws } from '../../src/verify/jws/jws.ts';
 import { TestClock } from '../support/clock.ts';
 
 /** `holds`, or why not. */

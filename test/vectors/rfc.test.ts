@@ -13,8 +13,7 @@ import {
 import { Cache } from '../../src/verify/base/cache.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { createProofVerifier } from '../../src/verify/dpop/proof.ts';
-import { parseCompact, type UnverifiedJws } from '../../src/verify/jws/compact.ts';
-import { payloadOf, verifySignature } from '../../src/verify/jws/signature.ts';
+import { parseCompact, payloadOf, verifySignature, type UnverifiedJws } from '../../src/verify/jws/jws.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';
 import { unlessRefused } from '../support/refused.ts';
 

@@ -13,8 +13,7 @@ import {
 import { importProofKey, importSigningKey, type VerificationKey } from '../../src/verify/keys/jwk.ts';
 import { Cache } from '../../src/verify/base/cache.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
-import { parseCompact } from '../../src/verify/jws/compact.ts';
-import { verifySignature } from '../../src/verify/jws/signature.ts';
+import { parseCompact, verifySignature } from '../../src/verify/jws/jws.ts';
 import { bytesOf, listOf, onlyWith, readVectors, textOf } from './read.ts';
 
 interface Vector {

@@ -16,7 +16,6 @@ import {
   type Issuer,
   type VerifiedToken,
 } from '../../verify/token/verify.ts';
-import { Answers } from './answers.ts';
 import type { Answer, Questions } from './questions.ts';
 
 interface IntrospectOptions {
@@ -152,4 +151,42 @@ function checkResponse(response: JsonObject, { requiredClaims }: Issuer, dpopMod
   const isBound = dpopMode !== 'DISABLED' && inLowerCase(response.token_type) === 'dpop';
   const { jkt } = Object(response.cnf);
   return isBound && jkt === undefined ? refuse('not-bound') : undefined;
+}
+
+interface Kept {
+  readonly answer: Answer;
+  /** Monotonic. */
+  readonly untilMillis: number;
+}
+
+/**
+ * What an issuer said of tokens, kept for a while under the digest of each. Promises: a bounded number, of
+ * which the oldest goes first.
+ */
+export class Answers {
+  readonly #most: number;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  find(digest: string, nowMillis: number): Answer | undefined {
+    const kept = this.#kept.get(digest);
+    if (kept === undefined || nowMillis < kept.untilMillis) return kept?.answer;
+
+    this.#kept.delete(digest);
+    return undefined;
+  }
+
+  /** Nothing that is over already: it would drop an older one. */
+  keep(digest: string, answer: Answer, untilMillis: number) {
+    if (untilMillis <= answer.askedAtMillis) return;
+
+    // Requests that share an introspection request keep its response once, as the latest.
+    this.#kept.delete(digest);
+    this.#kept.set(digest, { answer, untilMillis });
+    const [oldest = ''] = this.#kept.keys();
+    if (this.#kept.size > this.#most) this.#kept.delete(oldest);
+  }
 }

@@ -5,8 +5,16 @@ import type { JsonObject } from '../../verify/base/encoding.ts';
 import { upstream, type Route, type Routes } from '../../service/routes/route.ts';
 import { createRouter, isMount, routesProblems } from '../../service/routes/router.ts';
 import { isProtected, type InForce } from './access.ts';
-import { keyOf, operationIds, requireDetails, type OpenApiDetails } from './details.ts';
-import { present, requireInfo, securityScheme, type OpenApiInfo } from './info.ts';
+import {
+  keyOf,
+  operationIds,
+  present,
+  requireDetails,
+  requireInfo,
+  securityScheme,
+  type OpenApiDetails,
+  type OpenApiInfo,
+} from './details.ts';
 import { operationOf, type Schemas } from './operation.ts';
 
 type PathItem = Record<string, JsonObject>;

@@ -1,13 +1,12 @@
-// One route as an operation: its parameters, body, responses and security.
-import type { JsonObject } from '../../verify/base/encoding.ts';
+// One route as an operation: its parameters, body, responses and security. Promises: schemas that implement
+// Standard JSON Schema (standardschema.dev) become JSON Schema; one that cannot becomes "any JSON".
+import { isJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
 import { readJson } from '../../service/routes/body.ts';
 import { namesIn } from '../../service/routes/pattern.ts';
 import type { Route } from '../../service/routes/route.ts';
 import type { Schema } from '../../service/routes/schema.ts';
 import { responsesOf, securityOf, type InForce } from './access.ts';
-import { keyOf, type OperationDetails } from './details.ts';
-import { present } from './info.ts';
-import { ANY, hasReferences, jsonSchemaOf, moved } from './json-schema.ts';
+import { keyOf, present, type OperationDetails } from './details.ts';
 
 interface Given extends OperationDetails {
   readonly operationId: string;
@@ -101,4 +100,60 @@ function successOf({ method }: Route, response: Schema | undefined, operationId:
   const schema = jsonSchemaOf(response, 'output');
   const content = { 'application/json': { schema: placed(schema, `${operationId}Response`, schemas) } };
   return { 200: { description: 'Success', content } };
+}
+
+/** Any JSON value. */
+const ANY: JsonObject = {};
+
+const TARGET = { target: 'draft-2020-12' };
+
+/** What goes into the schema, or what comes out. */
+function jsonSchemaOf(schema: Schema | undefined, side: 'input' | 'output'): JsonObject {
+  const { jsonSchema }: JsonObject = Object(schema?.['~standard']);
+  const write: unknown = Object(jsonSchema)[side];
+  if (typeof write !== 'function') return ANY;
+
+  try {
+    const written: unknown = Reflect.apply(write, jsonSchema, [TARGET]);
+    return isJsonObject(written) ? withoutDialect(written) : ANY;
+  } catch {
+    // Such as a transformation, or a type that JSON does not have.
+    return ANY;
+  }
+}
+
+/** A plain copy. The document says its dialect for all schemas. */
+function withoutDialect(written: JsonObject): JsonObject {
+  const { $schema: _, ...schema }: JsonObject = JSON.parse(JSON.stringify(written));
+  return schema;
+}
+
+/** These hold values, in which `$ref` is data. */
+const VALUES = ['const', 'enum', 'default', 'examples', 'example'];
+
+/** Names below these are no keywords (JSON Schema 2020-12, Core §8.2.4, §10.2.2.4, §10.3.2). */
+const NAMED = ['$defs', 'definitions', 'dependentSchemas', 'patternProperties', 'properties'];
+
+/** A JSON Pointer changes when the schema moves; the name of an `$anchor` does not. */
+const POINTER = /^#(?=\/|$)/;
+
+/** Whether it refers to itself or a part of itself. */
+const hasReferences = (schema: unknown): boolean =>
+  JSON.stringify(moved(schema, '')) !== JSON.stringify(schema);
+
+/** The same at another place of the document: references begin with the address of the place. */
+function moved(schema: unknown, address: string, areNames = false): unknown {
+  if (Array.isArray(schema)) return schema.map((each) => moved(each, address));
+  if (!isJsonObject(schema)) return schema;
+
+  const members = Object.entries(schema).map(([name, value]) => {
+    if (areNames) return [name, moved(value, address)];
+    if (VALUES.includes(name)) return [name, value];
+    const isReference = name === '$ref' && typeof value === 'string';
+    return [
+      name,
+      isReference ? value.replace(POINTER, address) : moved(value, address, NAMED.includes(name)),
+    ];
+  });
+  return Object.fromEntries(members);
 }

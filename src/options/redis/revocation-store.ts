@@ -4,7 +4,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { createClient } from './client.ts';
 import { REPLY_MILLIS } from './connection.ts';
-import { PROBE_KEY } from './entries.ts';
+import { PROBE_KEY } from './revocation.ts';
 import { GREETING_MILLIS, type Client } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 

@@ -17,12 +17,14 @@ import {
 import { verifiedOf, type VerifiedToken } from '../../verify/token/verify.ts';
 import type { Revocations, RevocationsPart } from '../../gate/options.ts';
 import { TEMPLATE_RULES } from '../tenants/template.ts';
-import { entriesFor, isRefusedBy, type Entry } from './entries.ts';
 import {
+  entriesFor,
+  isRefusedBy,
   KnownIssuers,
   NO_DOMAIN,
   readRestoration,
   readRevocation,
+  type Entry,
   type Restoration,
   type Revocation,
 } from './revocation.ts';

@@ -1,8 +1,8 @@
-// A route's query and body, each checked by a schema. Promises: a handler gets only the schema's output. Does
-// not choose the moment: the pipeline checks after access.
+// A route's query and body, each checked by a schema, or a body as bytes. Promises: a handler gets only the
+// schema's output, or all bytes. Does not choose the moment: the pipeline checks after access.
 import { isListOf } from '../../verify/base/encoding.ts';
 import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
-import { readJson, type BodySource } from './body.ts';
+import { readBody, readJson, type BodySource } from './body.ts';
 import { checkBySchema, requireSchema, type Schema } from './schema.ts';
 
 /** How a route reads its query. Made by `query`. */
@@ -96,8 +96,27 @@ export function json(...given: readonly [schema?: Schema, options?: BodyOptions]
   };
 }
 
+/** In newer types, Fetch and Web Crypto refuse bytes that may be in a `SharedArrayBuffer`. */
+type Bytes = Uint8Array & { readonly buffer: ArrayBuffer };
+
+/**
+ * Accepts a body as bytes, such as an upload, or a webhook whose signature covers the bytes. It is read once
+ * access is granted; the handler's `body` is a `Uint8Array` that no other code holds. Without `types`, any
+ * media type is accepted, or none. Throws a `TypeError` for an invalid limit or media type.
+ *
+ * @example
+ * post('/hooks/payments', open, bytes({ limitBytes: 65_536 }), ({ body }) => verifyHook(body))
+ */
+export function bytes(options: BodyOptions = {}): BodyInput<Bytes> {
+  const { limitBytes, types = [] } = readBodyOptions('bytes', options);
+  return { input: 'body', limitBytes, types, read: readBody, check: copy };
+}
+
+/** Small buffers of Node share their memory. */
+const copy = (body: unknown) => new Uint8Array(Object(body));
+
 /** A copy. Throws a `TypeError`, which names the `owner`. */
-export const readBodyOptions = (owner: string, options: BodyOptions): BodyOptions =>
+const readBodyOptions = (owner: string, options: BodyOptions): BodyOptions =>
   readPlainOptions(options, RULES, {}, owner);
 
 function valuesOf(query: URLSearchParams) {

@@ -1,18 +1,19 @@
 // The checks on a DPoP proof (RFC 9449 §4.3), the nonce last. Promises: the key's holder made the proof for
 // this method, URI, time and token. Does not count DPoP fields (§4.3(1)) or check binding and replay:
 // credentials.ts and caller.ts do.
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import type { RequestFacts } from '../request/facts.ts';
 import { isSameUri, requestUri, type UriOptions } from '../request/uri.ts';
-import { mediaType, parseCompact, type UnverifiedJws } from '../jws/compact.ts';
-import { verifySignature } from '../jws/signature.ts';
-import { createNonceCheck } from './nonce.ts';
+import { mediaType, parseCompact, verifySignature, type UnverifiedJws } from '../jws/jws.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;
+
+/** How long a nonce is the latest. */
+const SLOT_MILLIS = 60_000;
 
 export interface ProofOptions extends UriOptions {
   /** How far `iat` may be in the past. */
@@ -132,4 +133,27 @@ function checkProofHeader(
   if (!isJsonObject(jwk)) return refuse('proof-key');
 
   return { alg, jwk };
+}
+
+/**
+ * Nonces without state (RFC 9449 §9): the HMAC of a time slot, the same for replicas with one secret. Accepts
+ * those of this slot and the previous one. The check returns a fresh nonce if the given one is of the
+ * previous slot, and in every refusal. `secret` has at least 32 characters.
+ */
+export function createNonceCheck(secret: string) {
+  /** In base64url (RFC 9449 §8.1). */
+  function nonceOf(slot: number) {
+    return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
+  }
+
+  return function checkNonce(nonce: unknown, nowMillis: number) {
+    const slot = Math.floor(nowMillis / SLOT_MILLIS);
+    const freshNonce = nonceOf(slot);
+    // Not in constant time: nonces are not secret.
+    if (nonce === freshNonce) return undefined;
+    if (nonce === nonceOf(slot - 1)) return freshNonce;
+
+    // RFC 9449 §4.3(10), §9: wrong or missing.
+    return refuse('proof-nonce').with({ freshNonce });
+  };
 }

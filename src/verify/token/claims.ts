@@ -4,8 +4,7 @@
 // (verify/caller.ts).
 import { isFiniteNumber, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
-import { mediaType } from '../jws/compact.ts';
-import { payloadOf, type SignedPayload } from '../jws/signature.ts';
+import { mediaType, payloadOf, type SignedPayload } from '../jws/jws.ts';
 
 export interface TokenOptions {
   readonly issuer: string;

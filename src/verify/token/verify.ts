@@ -12,8 +12,7 @@ import { sealing, type Sealed } from '../base/sealed.ts';
 import { ALGORITHM_NAMES, factsOf, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
 import type { KeySet } from '../keys/key-set.ts';
 import { checkClaims, checkMembers, checkTimes, type TokenOptions } from './claims.ts';
-import { mediaType, parseCompact } from '../jws/compact.ts';
-import { payloadOf, verifySignature } from '../jws/signature.ts';
+import { mediaType, parseCompact, payloadOf, verifySignature } from '../jws/jws.ts';
 
 /** A trusted issuer. */
 export interface Issuer extends TokenOptions {

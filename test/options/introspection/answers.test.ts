@@ -1,7 +1,7 @@
 /* Which answers are kept, and which make room. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Answers } from '../../../src/options/introspection/answers.ts';
+import { Answers } from '../../../src/options/introspection/introspect.ts';
 
 const answer = { response: { active: true }, askedAtMillis: 1_000 };
 

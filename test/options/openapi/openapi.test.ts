@@ -7,9 +7,8 @@ import { openApi, type OpenApiDetails, type OpenApiInfo } from '../../../src/ope
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
 import { anyScope, claimEquals, scope } from '../../../src/gate/rules/guards.ts';
 import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
-import { bytes } from '../../../src/service/fetch/bytes.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
-import { json, query } from '../../../src/service/routes/inputs.ts';
+import { bytes, json, query } from '../../../src/service/routes/inputs.ts';
 import { del, get, patch, post, put, under, upstream } from '../../../src/service/routes/route.ts';
 import type { Access } from '../../../src/gate/rules/access.ts';
 import type { Route, Routes } from '../../../src/service/routes/route.ts';

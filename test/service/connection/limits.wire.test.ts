@@ -8,7 +8,7 @@ import { describe, test } from 'node:test';
 import { open } from '../../../src/gate/rules/access.ts';
 import { Listener } from '../../../src/service/connection/listener.ts';
 import { createListeningService, OWN_ROUTES } from '../../../src/service/create-service.ts';
-import { bytes } from '../../../src/service/fetch/bytes.ts';
+import { bytes } from '../../../src/service/routes/inputs.ts';
 import { readServiceOptions } from '../../../src/service/options.ts';
 import { put } from '../../../src/service/routes/route.ts';
 import { createTestIssuer } from '../../../src/testing.ts';

@@ -3,8 +3,7 @@
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
-import { json, query } from '../../../src/service/routes/inputs.ts';
-import { bytes } from '../../../src/service/fetch/bytes.ts';
+import { bytes, json, query } from '../../../src/service/routes/inputs.ts';
 import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';
 import type { Schema } from '../../../src/service/routes/schema.ts';
 import type { Caller } from '../../../src/verify/caller.ts';

@@ -12,8 +12,12 @@ import { type Route } from '../../../src/service/routes/route.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../../src/verify/caller.ts';
 import type { Credentials } from '../../../src/verify/credentials.ts';
 import { checkClaims, type TokenOptions } from '../../../src/verify/token/claims.ts';
-import type { UnverifiedJws } from '../../../src/verify/jws/compact.ts';
-import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/jws/signature.ts';
+import {
+  payloadOf,
+  verifySignature,
+  type SignedPayload,
+  type UnverifiedJws,
+} from '../../../src/verify/jws/jws.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
 
 /** What an attacker, or a hurried developer, has at hand. */
@@ -139,7 +143,7 @@ export const construct = (token: VerifiedToken, caller: Caller, rules: SenderOpt
 // @ts-expect-error not exported
 export type SealKey = typeof import('../../../src/verify/keys/jwk.ts').seal;
 // @ts-expect-error not exported
-export type SealPayload = typeof import('../../../src/verify/jws/signature.ts').seal;
+export type SealPayload = typeof import('../../../src/verify/jws/jws.ts').seal;
 // @ts-expect-error not exported
 export type SealToken = typeof import('../../../src/verify/token/verify.ts').seal;
 // @ts-expect-error not exported

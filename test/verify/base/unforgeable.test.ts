@@ -7,9 +7,8 @@ import { authenticated, needs, optional } from '../../../src/gate/rules/access.t
 import { get } from '../../../src/service/routes/route.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { isGenuine, type Caller } from '../../../src/verify/caller.ts';
-import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { parseCompact, payloadOf, verifySignature } from '../../../src/verify/jws/jws.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { payloadOf, verifySignature } from '../../../src/verify/jws/signature.ts';
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
 import { callerWith } from '../../support/caller.ts';
 import { runRoute } from '../../support/route.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createNonceCheck } from '../../../src/verify/dpop/nonce.ts';
+import { createNonceCheck } from '../../../src/verify/dpop/proof.ts';
 import { nonceAt } from '../../support/proof.ts';
 
 const SECRET = 's'.repeat(32);

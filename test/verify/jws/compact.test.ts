@@ -1,7 +1,7 @@
 /* The form of a token (docs/how-a-request-is-checked.md, the token, 1): every token has one spelling and one reading. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mediaType, parseCompact } from '../../../src/verify/jws/compact.ts';
+import { mediaType, parseCompact } from '../../../src/verify/jws/jws.ts';
 import { unlessRefused } from '../../support/refused.ts';
 import { BASE64URL_MISSPELLINGS } from '../../support/spellings.ts';
 import {

@@ -4,9 +4,8 @@ import crypto, { createHash, privateEncrypt, sign } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
-import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { parseCompact, payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/jws/jws.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { payloadOf, verifySignature, type SignedPayload } from '../../../src/verify/jws/signature.ts';
 import {
   CLAIMS,
   foreignKey,

@@ -5,9 +5,8 @@ import { mock, test } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { importSigningKey, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import type { KeyReason } from '../../../src/verify/base/events.ts';
-import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { parseCompact, verifySignature } from '../../../src/verify/jws/jws.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { verifySignature } from '../../../src/verify/jws/signature.ts';
 import { signJws } from '../../idp/tokens.ts';
 import { integer, jwk, kidOf, thumbprintOf } from './key-set-fixture.ts';
 

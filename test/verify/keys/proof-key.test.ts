@@ -6,9 +6,8 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { factsOf, importProofKey, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import type { KeyReason } from '../../../src/verify/base/events.ts';
 import { Cache } from '../../../src/verify/base/cache.ts';
-import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { parseCompact, verifySignature } from '../../../src/verify/jws/jws.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { verifySignature } from '../../../src/verify/jws/signature.ts';
 import {
   makeProof,
   makeProofKey,

@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
-import { parseCompact } from '../../../src/verify/jws/compact.ts';
+import { parseCompact, payloadOf, verifySignature } from '../../../src/verify/jws/jws.ts';
 import { unlessRefused } from '../../support/refused.ts';
-import { payloadOf, verifySignature } from '../../../src/verify/jws/signature.ts';
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
 import { lookAlikes } from '../base/look-alikes.ts';
 import { atOnce } from '../../support/clock.ts';

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { needs, open } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
-import { bytes } from '../../../src/service/fetch/bytes.ts';
+import { bytes } from '../../../src/service/routes/inputs.ts';
 import { get, post, put } from '../../../src/service/routes/route.ts';
 import { tokenWith } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { startRoutes, type RunningRoutes } from '../../support/routes.ts';
 import { schemaOf } from '../../support/schemas.ts';
-import { parseHead } from './fixture.ts';
+import { parseHead } from '../fetch/fixture.ts';
 
 const taken: Uint8Array[] = [];
 

@@ -1,7 +1,18 @@
-// Parses the JWS Compact Serialization (RFC 7515 §3.1, §5.2). Verifies nothing. Promises: the same parts have
-// one spelling, so a token's hash is a safe key for the token cache.
-import { decodeBase64url, parseJsonObject, type JsonObject } from '../base/encoding.ts';
+// What tokens and proofs share: the JWS Compact Serialization (RFC 7515 §3.1, §5.2), and SignedPayload, the
+// proof that this key signed these bytes. Trusts the key, whose algorithm was fixed at import
+// (verify/keys/jwk.ts). Promises: the same parts have one spelling, so a token's hash is a safe key for the
+// token cache. Does not check the header: callers do.
+import { verify } from 'node:crypto';
+import {
+  decodeBase64url,
+  isBareError,
+  parseJsonObject,
+  withoutPrototype,
+  type JsonObject,
+} from '../base/encoding.ts';
 import { refuse, Refused } from '../base/refusal.ts';
+import { sealing, type Sealed } from '../base/sealed.ts';
+import { factsOf, type VerificationKey } from '../keys/jwk.ts';
 
 export interface UnverifiedJws {
   readonly header: JsonObject;
@@ -11,6 +22,7 @@ export interface UnverifiedJws {
   readonly signature: Buffer;
 }
 
+/** Verifies nothing. */
 export function parseCompact(text: string): UnverifiedJws | Refused {
   const parts = splitCompact(text);
   if (parts === undefined) return refuse('token-malformed');
@@ -54,3 +66,24 @@ function parseHeader(text: string): JsonObject | Refused {
 /** In lower case, without `application/` (RFC 7515 §4.1.9). */
 export const mediaType = (typ: unknown) =>
   typeof typ === 'string' ? typ.toLowerCase().replace(/^application\//, '') : undefined;
+
+/** A payload with a good signature. Made only by `verifySignature`. */
+export type SignedPayload = Sealed<JsonObject, 'SignedPayload'>;
+
+const { seal, unseal } = sealing<JsonObject, 'SignedPayload'>();
+
+/** Throws a `TypeError` for anything but a `SignedPayload`. */
+export const payloadOf = unseal;
+
+/** `undefined`: the signature does not match (RFC 7515 §5.2(8), RFC 7518 §3). */
+export function verifySignature(jws: UnverifiedJws, key: VerificationKey): SignedPayload | undefined {
+  const { digest, input } = factsOf(key);
+  const signed = Buffer.from(jws.signingInput, 'latin1');
+  try {
+    return verify(digest, signed, input, jws.signature) ? seal(withoutPrototype(jws.payload)) : undefined;
+  } catch (error) {
+    // Deno imports Ed25519 keys that are not points on the curve (RFC 8032 §5.1.3).
+    if (isBareError(error)) return undefined;
+    throw error;
+  }
+}
