@@ -14,6 +14,7 @@ export type { Field } from './gate/replies/reply.ts';
 export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';
 export type { DpopMode } from './verify/credentials.ts';
+export type { IsNewProof } from './verify/dpop/replay.ts';
 export type {
   Admission,
   Authorization,

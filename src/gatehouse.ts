@@ -56,25 +56,8 @@ export type {
   Verdict,
 } from './gate/foreign/verdict.ts';
 export type { OnError, OnResponse, OnVerdict, ResponseEvent, VerdictEvent } from './gate/events.ts';
-export type {
-  ClientCertificatesPart,
-  CorsPart,
-  GateOptions,
-  LogPart,
-  MetadataPart,
-  MetricsPart,
-  RevocationsPart,
-} from './gate/options.ts';
-export type { KeyAccessPart } from './verify/keys/fetch.ts';
-export type {
-  ConnectPart,
-  FetchKeys,
-  IntrospectionPart,
-  IntrospectToken,
-  IssuerOptions,
-  ReplayStorePart,
-  TenantsPart,
-} from './verify/options.ts';
+export type { GateOptions } from './gate/options.ts';
+export type { FetchKeys, IntrospectToken, IssuerOptions } from './verify/options.ts';
 export type { ServiceOptions } from './service/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';
 export { createService, type Service } from './service/create-service.ts';

@@ -4,3 +4,4 @@ export {
   type MetricsOptions,
   type MetricsWithText,
 } from './options/metrics/metrics-listener.ts';
+export type { MetricsPart } from './gate/options.ts';

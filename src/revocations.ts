@@ -5,3 +5,4 @@ export {
   type RevocationsOptions,
   type RevocationsWithWriters,
 } from './options/redis/revocations.ts';
+export type { RevocationsPart } from './gate/options.ts';

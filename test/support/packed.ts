@@ -149,6 +149,8 @@ export const loaded = (environment: NodeJS.ProcessEnv) => loadSettings(environme
 export const ofService = (options: ServiceOptions) => ({ ...options, ...parts, port: 0 });
 export const ofIssuers = (options: IssuerOptions) => ({ ...options, ...ofIssuer });
 export const ownHooks = (hooks: Hooks) => ({ ...hooks });
+export const ofGate = (options: GateOptions) => ({ ...options });
+export const copied = (options: ServiceOptions) => ({ ...options });
 export const issuer = createTestIssuer();
 export const key = createProofKey();
 `;
