@@ -47,8 +47,8 @@ const pathParameters = (path: string) => namesIn(path).map(([name]) => pathParam
 /** With `explode`, its members are the parameters. */
 const WHOLE = { name: 'query', in: 'query', style: 'form', explode: true };
 
-/** What a schema says besides its own members. */
-const MORE = ['$ref', 'allOf', 'anyOf', 'oneOf'];
+/** What a schema says besides its own members, or what these may refer to. */
+const MORE = ['$ref', '$defs', 'definitions', 'allOf', 'anyOf', 'oneOf'];
 
 /** One for each member of an object; of another form, one for all. */
 function queryParameters({ query }: Route, operationId: string, schemas: Schemas): readonly JsonObject[] {

@@ -237,12 +237,17 @@ describe('inputs', () => {
 
   const PAGE = { type: 'object', properties: { size: { type: 'integer' } } };
 
+  /** A reference to an `$anchor` stays as it is. */
+  const DEFINITIONS = { Tag: { $anchor: 'tag', type: 'string' } };
+
   for (const [what, written, shown] of [
     ['no JSON Schema', undefined, { type: 'object' }],
     ['alternatives', { anyOf: [ORDER, ORDER] }, { anyOf: [ORDER, ORDER] }],
     ['members and one of two', { ...PAGE, oneOf: [ORDER, {}] }, { ...PAGE, oneOf: [ORDER, {}] }],
     ['members and any of two', { ...PAGE, anyOf: [ORDER, {}] }, { ...PAGE, anyOf: [ORDER, {}] }],
     ['members of two objects', { ...PAGE, allOf: [ORDER] }, { ...PAGE, allOf: [ORDER] }],
+    ['members and $defs', { ...PAGE, $defs: DEFINITIONS }, { ...PAGE, $defs: DEFINITIONS }],
+    ['members and definitions', { ...PAGE, definitions: DEFINITIONS }, { ...PAGE, definitions: DEFINITIONS }],
     ['members and another document', { ...PAGE, $ref: 'b#/x' }, { ...PAGE, $ref: 'b#/x' }],
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
