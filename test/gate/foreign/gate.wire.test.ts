@@ -453,7 +453,7 @@ test('a claim check that returns a promise is a 500 whose log line names decisio
   assert.equal(failed.length, 2);
   for (const { error, sentence } of failed) {
     assert.equal(error, 'TypeError');
-    assert.match(sentence, /returns true or false; to wait, write a decision/);
+    assert.match(sentence, /returns true or false; to wait, write a decision$/);
   }
 });
 
