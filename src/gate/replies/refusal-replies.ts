@@ -76,10 +76,10 @@ export function createReplies(
 
   function finish(record: RequestRecord, request: RawRequest): Replied {
     const replied = complete(record, request);
-    const { status, content, closes } = replied.reply;
+    const { status, content } = replied.reply;
     const origin = fieldValues(request.rawHeaders, 'origin').join();
     const fields = [...replied.reply.fields, ...extraFields(replied, origin)];
-    return withReply(replied, { status, fields, content, closes });
+    return withReply(replied, { status, fields, content });
   }
 
   return { hasCors: crossOrigin !== SAME_ORIGIN, complete, extraFields, finish };
