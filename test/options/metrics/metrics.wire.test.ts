@@ -8,6 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { FETCH_ERROR_REASONS } from '../../../src/verify/base/events.ts';
 import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import {
+  createGate,
   createService,
   fail,
   get,
@@ -373,6 +374,13 @@ test('names the version of the package and the profile', async (t) => {
   const { version } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
   const { value } = await start(t);
   assert.equal(value(`gatehouse_info{version="${version}",profile="own table"}`), 1);
+});
+
+test('has "gate" as the profile of a gate', (t) => {
+  const metrics = createMetrics();
+  const gate = createGate({ ...issuer.options, metrics });
+  t.after(() => gate.close());
+  assert.match(metrics.text(), /^gatehouse_info\{version="[^"]+",profile="gate"\} 1$/m);
 });
 
 test('shows the start time, the CPU time and the memory of the process', async (t) => {
