@@ -174,7 +174,9 @@ function createOpaqueTokens(usual: Members) {
   /** A JWT is asked about once it is verified, so that it is one of its own. */
   async function introspect(token: string): Promise<JsonObject> {
     const claims = claimsOf.get(token);
-    return { active: claims !== undefined || token.includes('.'), ...claims };
+    const response = { active: claims !== undefined || token.includes('.'), ...claims };
+    // A copy, as an endpoint gives: claims are frozen.
+    return JSON.parse(JSON.stringify(response));
   }
 
   return { opaqueToken, introspect };

@@ -150,7 +150,8 @@ function streamOf(source: BodySource, limitBytes: number) {
     if (response.headersSent) endUnlessWhole();
     // Node closes no request after its response.
     response.on('close', endUnlessWhole);
-    beginBody(source, end);
+    // Of a whole body, nothing is lost.
+    beginBody(source, (reason) => end(request.readableEnded ? undefined : reason));
     if (!isOver) request.on('data', take).on('end', end);
   }
 

@@ -112,7 +112,7 @@ describe('a service', () => {
     assert.doesNotMatch(JSON.stringify([logs, body, challenge]), /secret/);
   });
 
-  test('freezes a copy of what introspect resolves with', async (t) => {
+  test('leaves what a test says of an opaque token as it is', async (t) => {
     const running = await start(t);
     const roles = ['reader'];
     assert.equal(await outcome(running, '/private', bearer(issuer.opaqueToken({ roles }))), '200');

@@ -111,6 +111,14 @@ function proxy({ method, body }: Request) {
   return fetch(url, { method, body, duplex: 'half' });
 }
 
+/** Reads all bytes but not the end, and has a bug once the client has left. */
+async function readAndBreak({ body }: Request, { signal }: MountContext<unknown>): Promise<Response> {
+  await body!.getReader().read();
+  isReading = true;
+  await once(signal, 'abort');
+  throw new TypeError('a bug');
+}
+
 async function readAndFail(request: Request): Promise<Response> {
   await request.text().catch(() => {});
   throw fail(422, 'of_the_handler', 'This is meant');
@@ -170,6 +178,7 @@ const routes: readonly Route[] = [
   mount('/caught', open, readAndCatch, { limitBytes: 20 }),
   mount('/proxies', open, proxy, { limitBytes: 20 }),
   mount('/fails', open, readAndFail, { limitBytes: 20 }),
+  mount('/breaks', open, readAndBreak),
   mount('/echo', open, ({ body }) => new Response(body)),
   mount('/shares', open, () => new Response('x', { headers: SHARED })),
   get('/replies', open, () => reply(200, {}, { ...SHARED, 'X-Total': '2' })),
@@ -584,6 +593,18 @@ describe('a mount', { timeout: 60_000 }, () => {
     wire.socket.resetAndDestroy();
     while (told.length === 0) await new Promise(setImmediate);
     assert.deepEqual([told, errors], [[[null, null]], []]);
+  });
+
+  test('has a bug of its own, even if its client leaves once the whole body was read', async () => {
+    told.length = 0;
+    errors.length = 0;
+    isReading = false;
+    const wire = await openWire(port);
+    wire.send('POST /breaks HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
+    while (!isReading) await new Promise(setImmediate);
+    wire.socket.resetAndDestroy();
+    while (told.length === 0) await new Promise(setImmediate);
+    assert.deepEqual([told, errors.map(String)], [[[null, 'bug']], ['TypeError: a bug']]);
   });
 
   test('may send back what it reads, while it is read', async () => {
