@@ -77,7 +77,10 @@ const rowsOf = (issuer: string) =>
     ([key, row]) => [key, { ...row, ...namesFor(row, issuer) }] as const,
   );
 
-/** Adds problems to those that were found; settings that have one are absent. */
+/**
+ * Adds problems to those that were found. Settings that have one are absent, and so are those that may be in
+ * a file which could not be read.
+ */
 export function readSettings(table: SettingsTable, found: FoundEntries, rules: Rules): WithIssuers {
   const { problems } = found;
   const known: Names[] = [];

@@ -141,7 +141,7 @@ async function askForScopes(ask: Ask, demands: Demands, { bearer, check }: TestI
     const admit = async () => caller && checkAccess(demands, caller, true, question, NOTHING_ELSE);
     const verdictStatus = admit()
       .then((refused) => (refused ? STATUSES[refused.refusal.kind] : 200))
-      .catch(String);
+      .catch(() => 'a verdict, since a guard throws');
     await ask(what, await verdictStatus, headers);
   }
 

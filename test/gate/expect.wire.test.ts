@@ -10,6 +10,7 @@ import type { LogLevel } from '../../src/verify/base/events.ts';
 import { Listener } from '../../src/service/connection/listener.ts';
 import { get, upstream } from '../../src/service/routes/route.ts';
 import { authenticated } from '../../src/gate/rules/access.ts';
+import { introspection } from '../../src/introspection.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
 import { asking, bound, bearer, issuer as ofPolicies, startPolicy } from '../options/forward-auth-fixture.ts';
 import { serve } from '../support/serve.ts';
@@ -64,6 +65,22 @@ function misdirected() {
 
 /** Signs for the same issuer with a key that it does not publish. */
 const stranger = createTestIssuer();
+
+test('a service with several issuers tells what the one expected that an opaque token belongs to', async (t) => {
+  const part = introspection({ tokens: ['opaque'], clientId: 'orders-api', clientSecret: 'secret-word' });
+
+  const introspect = async () => ({
+    active: true,
+    iss: SECRET,
+    aud: 'https://api.test',
+    sub: 'a',
+    exp: 2 ** 33,
+  });
+
+  const { logs, send } = await startIssuers(t, 'debug', { introspection: part, introspect });
+  await send('opaque');
+  assert.deepEqual(refusalsIn(logs), [['issuer-mismatch', { expectedIssuer: ['https://issuer.test/'] }]]);
+});
 
 test('a service with several issuers tells what the issuer of the token expected, or all if none is named', async (t) => {
   const { port, logs, send } = await startIssuers(t);

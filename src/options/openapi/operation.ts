@@ -1,5 +1,5 @@
-// One route as an operation: its parameters, body, responses and security. Promises: schemas that implement
-// Standard JSON Schema (standardschema.dev) become JSON Schema; one that cannot becomes "any JSON".
+// One route as an operation: its parameters, body, responses and security. Promises: a schema that cannot be
+// written as JSON Schema (standardschema.dev, Standard JSON Schema) becomes "any JSON".
 import { isJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
 import { readJson } from '../../service/routes/body.ts';
 import { namesIn } from '../../service/routes/pattern.ts';

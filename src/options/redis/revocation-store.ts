@@ -4,9 +4,9 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { createClient } from './client.ts';
 import { REPLY_MILLIS } from './connection.ts';
-import { PROBE_KEY } from './revocation.ts';
 import { GREETING_MILLIS, type Client } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
+import { PROBE_KEY } from './revocation.ts';
 
 const READY = 'revocation store ready';
 const LOST = 'revocation store lost';

@@ -27,7 +27,7 @@ export class Exchange {
   readonly arrivedAtMillis;
   /** Whether its response is the body of a `Response`, with or without a head yet. */
   isStreaming = false;
-  /** Why the body of a mount's request could not be read. */
+  /** Why the body of a mount's request could not be read to its end. */
   bodyFailure: unknown;
   #controller: AbortController | undefined;
   #abort = nothing;

@@ -197,7 +197,7 @@ export function recordThrown(exchange: Exchange, record: RequestRecord, error: u
   return extendRecord(extendRecord(record, turnedAway), { reply });
 }
 
-/** Where its body has failed: libraries hide that in an error of their own. */
+/** If the request's body has failed, that is the cause: libraries hide it in an error of their own. */
 function causeOf({ response, bodyFailure }: Exchange, error: unknown) {
   const isMeant = Refused.is(error) || HandlerReply.isGenuine(error) || response.headersSent;
   return isMeant ? error : (bodyFailure ?? error);

@@ -17,7 +17,7 @@ export interface BodySource {
   readonly response: ServerResponse;
   readonly bodyRefusal: Refused | undefined;
   readonly onBodyRefused: (stop: () => void) => void;
-  /** For a reader whose own reader may hide it. */
+  /** Why a mount could not read it to its end: what reads the mount's stream may hide that. */
   bodyFailure?: unknown;
 }
 

@@ -1,5 +1,6 @@
 // A route's query and body, each checked by a schema, or a body as bytes. Promises: a handler gets only the
-// schema's output, or all bytes. Does not choose the moment: the pipeline checks after access.
+// schema's output, or bytes, whose content is not checked. Does not choose the moment: the pipeline checks
+// after access.
 import { isListOf } from '../../verify/base/encoding.ts';
 import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
 import { readBody, readJson, type BodySource } from './body.ts';

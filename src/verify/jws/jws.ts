@@ -1,5 +1,5 @@
-// What tokens and proofs share: the JWS Compact Serialization (RFC 7515 §3.1, §5.2), and SignedPayload, the
-// proof that this key signed these bytes. Trusts the key, whose algorithm was fixed at import
+// What tokens and DPoP proofs share: the JWS Compact Serialization (RFC 7515 §3.1, §5.2), and SignedPayload,
+// which shows that this key signed these bytes. Trusts the key, whose algorithm was fixed at import
 // (verify/keys/jwk.ts). Promises: the same parts have one spelling, so a token's hash is a safe key for the
 // token cache. Does not check the header: callers do.
 import { verify } from 'node:crypto';

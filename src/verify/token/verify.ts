@@ -184,10 +184,11 @@ function deepFreeze(claims: JsonObject) {
   // Not recursive: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];
   for (const value of all) {
-    if (typeof value !== 'object' || value === null) continue;
+    // So is what is no object. What a test says may refer to itself.
+    if (Object.isFrozen(value)) continue;
 
     Object.freeze(value);
-    for (const member of Object.values(value)) all.push(member);
+    for (const member of Object.values(Object(value))) all.push(member);
   }
   return claims;
 }

@@ -120,6 +120,13 @@ describe('a service', () => {
     assert.deepEqual(roles, ['reader', 'writer']);
   });
 
+  test('takes what refers to itself from introspect', async (t) => {
+    const itself: Record<string, unknown> = { active: true, aud: 'https://api.test', sub: 'a', exp: 2 ** 33 };
+    itself.itself = itself;
+    const running = await start(t, { introspect: async () => itself });
+    assert.equal(await outcome(running, '/scoped', bearer('opaque')), '403 scope-missing');
+  });
+
   test('decides anew on the same answer for each route and guard [§22, J5]', async (t) => {
     let questions = 0;
 

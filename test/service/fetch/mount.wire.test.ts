@@ -864,6 +864,25 @@ describe('the body of the request of a mount', { timeout: 20_000 }, () => {
     assert.equal(cleanUps, 1);
   });
 
+  test('that was refused leaves it a 503 that the handler then takes too long [§10]', async (t) => {
+    let isRefused = false;
+
+    const handle: Handle = async (read) => {
+      await read().catch(() => {});
+      isRefused = true;
+      return new Promise(() => {});
+    };
+
+    const { wire, clock } = await openReading(t, handle, {
+      handlerTimeoutSeconds: 1,
+      requestTimeoutSeconds: 60,
+    });
+    wire.send(`POST /m HTTP/1.1\r\nHost: a\r\n${CHUNKED}\r\n\r\nzz\r\n`);
+    while (!isRefused) await turn();
+    clock.advance(1_000);
+    assert.equal(parseHead(await wire.until((text) => text.includes('\r\n\r\n'))).status, 503);
+  });
+
   for (const [what, bytes, expected] of [
     ['has arrived in part ends with an error', PART, TOO_LATE],
     ['has arrived is read', WHOLE, 'read hello'],
