@@ -79,7 +79,7 @@ const rowsOf = (issuer: string) =>
 
 /**
  * Adds problems to those that were found. Settings that have one are absent, and so are those that may be in
- * a file which could not be read.
+ * a file that could not be read.
  */
 export function readSettings(table: SettingsTable, found: FoundEntries, rules: Rules): WithIssuers {
   const { problems } = found;

@@ -175,7 +175,7 @@ function createOpaqueTokens(usual: Members) {
   async function introspect(token: string): Promise<JsonObject> {
     const claims = claimsOf.get(token);
     const response = { active: claims !== undefined || token.includes('.'), ...claims };
-    // A copy, as an endpoint gives: claims are frozen.
+    // A copy, as an endpoint would send: verified claims are frozen.
     return JSON.parse(JSON.stringify(response));
   }
 

@@ -1,11 +1,11 @@
-// What a document says beside the routes: of the API as a whole, and of operations. Promises: an unknown
-// member throws, and so does what is said of no route; each operation has an id of its own.
+// What a document says about the API and its operations that the routes do not. Promises: an unknown member
+// throws, and so do details of a route that does not exist; each operation has its own id.
 import { isJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
 import { boolean, listOf, requireGood, text, throwProblem, type Rule } from '../../verify/base/option.ts';
 import type { Route } from '../../service/routes/route.ts';
 import { requireSchema, type Schema } from '../../service/routes/schema.ts';
 
-/** The `info` of OpenAPI 3.1 (§4.8.2), and two members beside it. */
+/** The members of OpenAPI's `info` (3.1, §4.8.2), and also `servers` and `issuer`. */
 export interface OpenApiInfo {
   readonly title: string;
   readonly version: string;

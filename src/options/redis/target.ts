@@ -21,7 +21,7 @@ export interface Target {
 
 const USER = /([^\s:@/?#]*:[^\s@/?#]+@)?/.source;
 const HOST = /(?:[\w.-]+|\[[0-9a-f:.]+\])(?::[1-9]\d*)?/.source;
-/** Of several hosts: a comma in user or password is %2C, or a host before the user would be a part of it. */
+/** For several hosts, a comma here must be %2C: otherwise, a host before the user would count as the user. */
 const USER_OF_ALL = USER.replaceAll('@/', '@,/');
 const HOSTS = `(${HOST}(?:,${HOST}){0,9})`;
 

@@ -12,7 +12,7 @@ import { mediaType, parseCompact, verifySignature, type UnverifiedJws } from '..
 
 const MAX_IMPORTED_KEYS = 1_000;
 
-/** How long a nonce is the latest. */
+/** A nonce is current for this long, and accepted for one slot more. */
 const SLOT_MILLIS = 60_000;
 
 export interface ProofOptions extends UriOptions {

@@ -184,8 +184,8 @@ function deepFreeze(claims: JsonObject) {
   // Not recursive: claims may be nested deeper than the stack.
   const all: unknown[] = [claims];
   for (const value of all) {
-    // So is what is no object. What a test says may refer to itself.
-    if (Object.isFrozen(value)) continue;
+    // `null` counts as frozen. A test's claims may contain themselves.
+    if (typeof value !== 'object' || Object.isFrozen(value)) continue;
 
     Object.freeze(value);
     for (const member of Object.values(Object(value))) all.push(member);
