@@ -120,11 +120,14 @@ describe('a service', () => {
     assert.deepEqual(roles, ['reader', 'writer']);
   });
 
-  test('takes what refers to itself from introspect', async (t) => {
+  test('takes what contains itself from introspect, and freezes no function in it', async (t) => {
+    const never = () => {};
     const itself: Record<string, unknown> = { active: true, aud: 'https://api.test', sub: 'a', exp: 2 ** 33 };
     itself.itself = itself;
+    itself.code = never;
     const running = await start(t, { introspect: async () => itself });
     assert.equal(await outcome(running, '/scoped', bearer('opaque')), '403 scope-missing');
+    assert.ok(!Object.isFrozen(never));
   });
 
   test('decides anew on the same answer for each route and guard [§22, J5]', async (t) => {
