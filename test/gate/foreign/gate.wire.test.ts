@@ -118,6 +118,8 @@ test('the gate logs an error, and tells one verdict, if the host has responded b
 });
 
 test('the gate adds the current nonce to the response of the host if the proof has the previous one [RFC 9449 §9]', async (t) => {
+  // A nonce of the previous slot is over when the next one begins.
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const secret = 'a'.repeat(32);
   const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
   const url = await serve(t, async (request, response) => {
@@ -133,6 +135,8 @@ test('the gate adds the current nonce to the response of the host if the proof h
 });
 
 test('admit never rejects, whenever the host responds without awaiting it, and tells one verdict each time', async (t) => {
+  // A nonce of the previous slot is over when the next one begins.
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
   const secret = 'a'.repeat(32);
   const told: unknown[] = [];
   const gate = await openGate({
