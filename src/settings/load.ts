@@ -24,7 +24,7 @@ import {
 } from './entry.ts';
 import { findSetting, namesFor, reportUnknown } from './names.ts';
 import type { FoundEntries } from './sources.ts';
-import { ISSUER_SETTINGS, type Names, type Setting, type SettingsTable } from './table.ts';
+import { ISSUER_SETTINGS, type Names, type Setting, type SettingsTable, type ValuesOf } from './table.ts';
 
 /** The trusted issuers by name, beside the settings of a table. `idp` is the first. */
 export interface WithIssuers {
@@ -32,21 +32,8 @@ export interface WithIssuers {
 }
 
 /** Options of an issuer, and the settings of its parts. */
-export interface IssuerSettings extends IssuerOptions {
-  readonly jwksTokenFile?: string | undefined;
-  readonly caFile?: string | undefined;
-  readonly tenantList?: readonly string[] | undefined;
-  readonly tenantClaim?: string | undefined;
-  readonly authorizationServer?: string | undefined;
-  readonly introspectionTokens?: readonly string[] | undefined;
-  readonly introspectionUri?: string | undefined;
-  readonly introspectionClientId?: string | undefined;
-  readonly introspectionClientSecret?: string | undefined;
-  readonly introspectionKeyFile?: string | undefined;
-  readonly introspectionKeyId?: string | undefined;
-  readonly introspectionAudience?: string | undefined;
-  readonly introspectionCacheSeconds?: number | undefined;
-}
+export interface IssuerSettings
+  extends IssuerOptions, Omit<ValuesOf<typeof ISSUER_SETTINGS>, keyof IssuerOptions> {}
 
 /** Such a token does not say whose it is. */
 const ONE_OPAQUE = 'must not have opaque for a second issuer; remove it from one';
