@@ -1,12 +1,10 @@
 // The settings of parts, and the parts that they make. Promises: a part is imported when its setting is set,
 // with the rule of the setting.
 import { isSameOrigin, NO_BEARER, NO_PROOFS, WRONG_RESOURCE, type LogPart } from '../gate/options.ts';
-import type { CertificateSource, ClientCertificatesOptions } from '../options/certificates/certificates.ts';
-import type { CorsOptions } from '../options/cors.ts';
+import type { CertificateSource } from '../options/certificates/certificates.ts';
 import { jsonLog, LOG_RULES, type LogOptions } from '../options/log.ts';
-import type { ResourceOptions } from '../options/resource-metadata.ts';
 import { NO_TLS, SAME_PORT, type ServiceOptions } from '../service/options.ts';
-import { boolean as trueOrFalse, integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
+import { integer as wholeNumber, textWithoutBlanks } from '../verify/base/option.ts';
 import {
   anyOrList,
   boolean,
@@ -19,52 +17,41 @@ import {
   throwProblem,
   type Earlier,
 } from './entry.ts';
-import { isTemplate, setting, type ValuesOf } from './table.ts';
+import { isTemplate, ofPart, setting, type ValuesOf } from './table.ts';
 
-const importTarget = () => import('../options/redis/target.ts');
-
-const importRevocations = () => import('../options/redis/revocations.ts');
+/** The form of an address that both stores have. */
+const ofStore = { importRule: async () => (await import('../options/redis/target.ts')).storeUrl };
 
 const importProxy = () => import('../options/proxy.ts');
 
 const importCertificates = () => import('../options/certificates/certificates.ts');
 
+const ofCertificates = ofPart(async () => (await importCertificates()).CERTIFICATE_RULES);
+
 const importCors = () => import('../options/cors.ts');
+
+const ofCors = ofPart(async () => (await importCors()).CORS_RULES);
 
 const importResource = () => import('../options/resource-metadata.ts');
 
-/** The rule of a member of the part. */
-const ofCors = (name: keyof CorsOptions) => ({
-  importRule: async () => (await importCors()).CORS_RULES[name],
-});
-
-const ofCertificates = (name: keyof ClientCertificatesOptions) => ({
-  importRule: async () => (await importCertificates()).CERTIFICATE_RULES[name],
-});
-
-const ofResource = <Value>(name: keyof ResourceOptions) => ({
-  importRule: async () => (await importResource()).RESOURCE_RULES[name],
-  misfit: needing('resourceUrl', 'has no effect without RESOURCE_URL; set that too, or remove this')<Value>,
-});
+const ofResource = ofPart(async () => (await importResource()).RESOURCE_RULES);
 
 const withoutSource = needing(
   'clientCertSource',
   'has no effect without CLIENT_CERT_SOURCE; set that too, or remove this',
 );
 
+const withoutUrl = needing('resourceUrl', 'has no effect without RESOURCE_URL; set that too, or remove this');
+
 export const PART_SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'log.level', inLowerCase, { rule: LOG_RULES.level }),
-  accessLog: setting('ACCESS_LOG', 'log.access', boolean, { rule: LOG_RULES.access }),
-  errorMessages: setting('LOG_ERROR_MESSAGES', 'log.errorMessages', boolean, {
-    rule: LOG_RULES.errorMessages,
-  }),
+  accessLog: setting('ACCESS_LOG', 'log.access', boolean),
+  errorMessages: setting('LOG_ERROR_MESSAGES', 'log.errorMessages', boolean),
   dpopReplayStore: setting('IDP_DPOP_REPLAY_STORE', 'idp.dpopReplayStore', text, {
-    importRule: async () => (await importTarget()).storeUrl,
+    ...ofStore,
     misfit: (_, { dpopMode }) => (dpopMode === 'DISABLED' ? NO_PROOFS : undefined),
   }),
-  revocationStore: setting('REVOCATION_STORE', 'revocation.store', text, {
-    importRule: async () => (await importTarget()).storeUrl,
-  }),
+  revocationStore: setting('REVOCATION_STORE', 'revocation.store', text, ofStore),
   proxy: setting('IDP_PROXY', 'idp.proxy', text, {
     importRule: async () => (await importProxy()).proxyUrl,
   }),
@@ -82,7 +69,6 @@ export const PART_SETTINGS = {
     misfit: withoutSource,
   }),
   clientCertRequired: setting('CLIENT_CERT_REQUIRED', 'api.clientCertRequired', boolean, {
-    rule: trueOrFalse,
     misfit: requiredInVain,
   }),
   resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
@@ -90,21 +76,20 @@ export const PART_SETTINGS = {
     misfit: (url, { publicUrl = url, issuers }) =>
       isSameOrigin(url, String(publicUrl)) ? withoutServer(issuers) : WRONG_RESOURCE,
   }),
-  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), ofResource('scopes')),
-  resourceName: setting('RESOURCE_NAME', 'resource.name', text, ofResource('name')),
-  resourceDocumentation: setting(
-    'RESOURCE_DOCUMENTATION',
-    'resource.documentation',
-    text,
-    ofResource('documentation'),
-  ),
+  resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), {
+    ...ofResource('scopes'),
+    misfit: withoutUrl,
+  }),
+  resourceName: setting('RESOURCE_NAME', 'resource.name', text, {
+    ...ofResource('name'),
+    misfit: withoutUrl,
+  }),
+  resourceDocumentation: setting('RESOURCE_DOCUMENTATION', 'resource.documentation', text, {
+    ...ofResource('documentation'),
+    misfit: withoutUrl,
+  }),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', 'cors.allowedOrigins', listOrNone, ofCors('origins')),
-  corsAllowCredentials: setting(
-    'CORS_ALLOW_CREDENTIALS',
-    'cors.allowCredentials',
-    boolean,
-    ofCors('credentials'),
-  ),
+  corsAllowCredentials: setting('CORS_ALLOW_CREDENTIALS', 'cors.allowCredentials', boolean),
   corsAllowedMethods: setting('CORS_ALLOWED_METHODS', 'cors.allowedMethods', listOrNone, ofCors('methods')),
   corsAllowedHeaders: setting('CORS_ALLOWED_HEADERS', 'cors.allowedHeaders', listOrNone, ofCors('headers')),
   corsExposedHeaders: setting(
@@ -182,7 +167,9 @@ async function createCertificates(settings: PartValues) {
 }
 
 async function createRevocations(store: string | undefined) {
-  return store === undefined ? undefined : (await importRevocations()).createRevocations({ store });
+  return store === undefined
+    ? undefined
+    : (await import('../options/redis/revocations.ts')).createRevocations({ store });
 }
 
 async function createMetadata(settings: PartValues) {

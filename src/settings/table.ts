@@ -53,9 +53,18 @@ export const setting = <Value>(
   more: Omit<Setting<Value>, 'env' | 'yaml' | 'read'> = {},
 ): Setting<Value> => ({ env, yaml, read, ...more });
 
+/** The rules of the options of a part, which is imported if the setting is set. */
+export const ofPart =
+  <Name extends string>(importRules: () => Promise<Readonly<Record<Name, Rule>>>) =>
+  (name: Name) => ({ importRule: async () => (await importRules())[name] });
+
 export const importKeyAccess = () => import('../options/key-access.ts');
 
+const ofKeyAccess = ofPart(async () => (await importKeyAccess()).KEY_ACCESS_RULES);
+
 export const importTenants = () => import('../options/tenants/tenants.ts');
+
+const ofTenants = ofPart(async () => (await importTenants()).TENANTS_RULES);
 
 /** For a text with a brace, one of the rules of tenants. */
 const ofTemplate = (name: 'issuerOrTemplate' | 'addressOrTemplate') => ({
@@ -89,10 +98,12 @@ const strangersFetch = (list: readonly string[], { jwksUri }: Earlier) =>
 
 export const importIntrospection = () => import('../options/introspection/introspection.ts');
 
+const ruleOfIntrospection = ofPart(async () => (await importIntrospection()).INTROSPECTION_RULES);
+
 /** A setting of the part has no effect without that which says what is asked about. */
 const ofIntrospection = <Value>(name: keyof IntrospectionOptions, more: Partial<Setting<Value>> = {}) => ({
   ...more,
-  importRule: async () => (await importIntrospection()).INTROSPECTION_RULES[name],
+  ...ruleOfIntrospection(name),
   misfit: (value: Value, earlier: Earlier) =>
     isKnownAbsent('introspectionTokens', earlier) ? NO_INTROSPECTION : more.misfit?.(value, earlier),
 });
@@ -116,16 +127,16 @@ export const ISSUER_SETTINGS = {
     misfit: (url, earlier) => (isTemplate(url) ? withoutTemplate(earlier) : undefined),
   }),
   tenantList: setting('IDP_TENANTS', 'idp.tenants', list(1), {
-    importRule: async () => (await importTenants()).TENANTS_RULES.list,
+    ...ofTenants('list'),
     byDefault: requiredByTemplate(NO_TENANTS),
     misfit: (tenants, earlier) => withoutTemplate(earlier) ?? strangersFetch(tenants, earlier),
   }),
   tenantClaim: setting('IDP_TENANT_CLAIM', 'idp.tenantClaim', text, {
-    importRule: async () => (await importTenants()).TENANTS_RULES.claim,
+    ...ofTenants('claim'),
     misfit: (_, earlier) => withoutTemplate(earlier),
   }),
   authorizationServer: setting('IDP_AUTHORIZATION_SERVER', 'idp.authorizationServer', text, {
-    importRule: async () => (await importTenants()).TENANTS_RULES.authorizationServer,
+    ...ofTenants('authorizationServer'),
     misfit: (_, earlier) => withoutTemplate(earlier),
   }),
   claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text),
@@ -133,14 +144,10 @@ export const ISSUER_SETTINGS = {
   tokenType: setting('IDP_TOKEN_TYPE', 'idp.tokenType', inLowerCase),
   algorithms: setting('IDP_ALGORITHMS', 'idp.algorithms', list(1)),
   requiredClaims: setting('IDP_REQUIRED_CLAIMS', 'idp.requiredClaims', list()),
-  jwksTokenFile: setting('IDP_JWKS_TOKEN_FILE', 'idp.jwksTokenFile', text, {
-    importRule: async () => (await importKeyAccess()).KEY_ACCESS_RULES.tokenFile,
-  }),
-  caFile: setting('IDP_CA_FILE', 'idp.caFile', text, {
-    importRule: async () => (await importKeyAccess()).KEY_ACCESS_RULES.caFile,
-  }),
+  jwksTokenFile: setting('IDP_JWKS_TOKEN_FILE', 'idp.jwksTokenFile', text, ofKeyAccess('tokenFile')),
+  caFile: setting('IDP_CA_FILE', 'idp.caFile', text, ofKeyAccess('caFile')),
   introspectionTokens: setting('IDP_INTROSPECTION', 'idp.introspection', list(1), {
-    importRule: async () => (await importIntrospection()).INTROSPECTION_RULES.tokens,
+    ...ruleOfIntrospection('tokens'),
     misfit: introspectionMisfit,
   }),
   introspectionUri: setting('IDP_INTROSPECTION_URI', 'idp.introspectionUri', text, ofIntrospection('uri')),
