@@ -26,13 +26,8 @@ export const SERVICE_SETTINGS = { ...RING_SETTINGS, ...PART_SETTINGS };
 /** Names of times and sizes end in the unit. */
 export interface Settings extends ValuesOf<typeof SERVICE_SETTINGS>, WithIssuers {}
 
-export interface Loaded {
+export interface Loaded extends Pick<FoundEntries, 'files' | 'problems' | 'warnings' | 'strays'> {
   readonly settings: Settings;
-  readonly files: readonly string[];
-  readonly problems: readonly string[];
-  readonly warnings: readonly string[];
-  /** Names in the environment that may be misspelt settings. */
-  readonly strays: readonly string[];
 }
 
 /** Rejects with `ConfigurationError`. */

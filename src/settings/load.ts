@@ -42,9 +42,9 @@ const ONE_OPAQUE = 'must not have opaque for a second issuer; remove it from one
 const OF_A_SERVICE =
   'begins with tcp://, like the variable of another service; correct it, or rename that service';
 
-const DEFAULTS: Readonly<Record<string, unknown>> = { ...SERVICE_DEFAULTS };
-
 type Rules = Readonly<Record<string, Rule>>;
+
+type Row = readonly [key: string, setting: Setting<unknown>];
 
 /** All rules, those of parts only if their settings are set. */
 export async function importRules(table: SettingsTable, found: FoundEntries): Promise<Rules> {
@@ -59,10 +59,12 @@ export async function importRules(table: SettingsTable, found: FoundEntries): Pr
   return rules;
 }
 
-const rowsOf = (issuer: string) =>
-  Object.entries<Setting<unknown>>(ISSUER_SETTINGS).map(
-    ([key, row]) => [key, { ...row, ...namesFor(row, issuer) }] as const,
-  );
+/** The settings of an issuer, under its own names. */
+const rowsOf = (issuer: string): readonly Row[] =>
+  Object.entries<Setting<unknown>>(ISSUER_SETTINGS).map(([key, row]) => [
+    key,
+    { ...row, ...namesFor(row, issuer) },
+  ]);
 
 /**
  * Adds problems to those that were found. Settings that have one are absent, and so are those that may be in
@@ -79,11 +81,10 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     used.push(what);
   }
 
-  function readTable(rows: SettingsTable, issuer: string, values: Record<string, unknown> = {}) {
-    for (const [key, row] of Object.entries(rows)) {
-      const names = namesFor(row, issuer);
-      const entry = findSetting(found, names);
-      known.push(names);
+  function readTable(rows: readonly Row[], values: Record<string, unknown> = {}) {
+    for (const [key, row] of rows) {
+      const entry = findSetting(found, row);
+      known.push(row);
       // It may be in the file that could not be read.
       if (!entry.source) continue;
       try {
@@ -106,7 +107,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     if (text.includes('${')) throwProblem(TEMPLATE);
 
     const value = raw === null ? undefined : setting.read(raw);
-    if (value === undefined) return setting.byDefault?.(earlier) ?? DEFAULTS[key];
+    if (value === undefined) return setting.byDefault?.(earlier) ?? Reflect.get(SERVICE_DEFAULTS, key);
 
     const { rule = rules[key] } = setting;
     const wrong = rule?.(value) ?? (text.startsWith('tcp://') ? OF_A_SERVICE : undefined);
@@ -116,9 +117,9 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   }
 
   const names = [FIRST_ISSUER, ...readIssuerNames(found)];
-  const tables = names.map((name) => [name, readTable(ISSUER_SETTINGS, name)]);
+  const tables = names.map((name) => [name, readTable(rowsOf(name))]);
   const issuers = Object.fromEntries(tables);
-  const values = readTable(table, FIRST_ISSUER, { issuers });
+  const values = readTable(Object.entries(table), { issuers });
   reportUnknown(found, known);
   return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }

@@ -28,7 +28,7 @@ export interface FoundEntries {
   readonly lookedIn: string;
   readonly problems: string[];
   readonly warnings: string[];
-  /** Names in the environment, which other programs share. */
+  /** Names in the environment, which other programs share, that may be misspelt settings. */
   readonly strays: string[];
 }
 

@@ -77,7 +77,7 @@ export const isTemplate = (url: unknown): boolean => String(url).includes('{tena
 const NO_TEMPLATE = 'has no use without {tenant} in the issuer; write it there, or remove this';
 
 /** `earlier` lacks the issuer if it has a problem. */
-const withoutTemplate = (earlier: Earlier) =>
+const withoutTemplate = <Value>(_: Value, earlier: Earlier) =>
   'issuer' in earlier && !isTemplate(earlier.issuer) ? NO_TEMPLATE : undefined;
 
 /** For what an issuer with tenants must have. */
@@ -124,20 +124,20 @@ export const ISSUER_SETTINGS = {
   jwksUri: setting('IDP_JWKS_URI', 'idp.jwksUri', text, {
     ...ofTemplate('addressOrTemplate'),
     byDefault: requiredByTemplate(NO_ADDRESS),
-    misfit: (url, earlier) => (isTemplate(url) ? withoutTemplate(earlier) : undefined),
+    misfit: (url, earlier) => (isTemplate(url) ? withoutTemplate(url, earlier) : undefined),
   }),
   tenantList: setting('IDP_TENANTS', 'idp.tenants', list(1), {
     ...ofTenants('list'),
     byDefault: requiredByTemplate(NO_TENANTS),
-    misfit: (tenants, earlier) => withoutTemplate(earlier) ?? strangersFetch(tenants, earlier),
+    misfit: (tenants, earlier) => withoutTemplate(tenants, earlier) ?? strangersFetch(tenants, earlier),
   }),
   tenantClaim: setting('IDP_TENANT_CLAIM', 'idp.tenantClaim', text, {
     ...ofTenants('claim'),
-    misfit: (_, earlier) => withoutTemplate(earlier),
+    misfit: withoutTemplate,
   }),
   authorizationServer: setting('IDP_AUTHORIZATION_SERVER', 'idp.authorizationServer', text, {
     ...ofTenants('authorizationServer'),
-    misfit: (_, earlier) => withoutTemplate(earlier),
+    misfit: withoutTemplate,
   }),
   claimNamespace: setting('IDP_CLAIM_NAMESPACE', 'idp.claimNamespace', text),
   scopeClaim: setting('IDP_SCOPE_CLAIM', 'idp.scopeClaim', text),
