@@ -132,17 +132,14 @@ function noProxies({ clientCertSource }: Earlier) {
 type PartValues = ValuesOf<typeof PART_SETTINGS>;
 
 /** Those that no setting describes are `undefined`. */
-export interface Parts extends Pick<
-  ServiceOptions,
-  'replayStore' | 'connect' | 'clientCertificates' | 'revocations' | 'metadata' | 'cors' | 'metrics'
-> {
+export interface Parts extends Partial<ServiceOptions> {
   readonly log: LogPart;
 }
 
 /** Makes the part of each setting that is set, and the log. */
 export async function createParts(settings: PartValues): Promise<Parts> {
   const { logLevel: level, accessLog: access, errorMessages } = settings;
-  const { dpopReplayStore: store, proxy, metricsPort: port } = settings;
+  const { dpopReplayStore: store, proxy, metricsPort: port, metricsHost: host } = settings;
 
   return {
     log: jsonLog({ level: level as LogOptions['level'], access, errorMessages }),
@@ -153,7 +150,10 @@ export async function createParts(settings: PartValues): Promise<Parts> {
     revocations: await createRevocations(settings.revocationStore),
     metadata: await createMetadata(settings),
     cors: await createCors(settings),
-    metrics: port === undefined ? undefined : await createMetrics(port, settings.metricsHost),
+    metrics:
+      port === undefined
+        ? undefined
+        : (await import('../options/metrics/metrics-listener.ts')).makeMetrics(port, host),
   };
 }
 
@@ -192,9 +192,4 @@ async function createCors(settings: PartValues) {
     headers: settings.corsAllowedHeaders,
     exposedHeaders: settings.corsExposedHeaders,
   });
-}
-
-async function createMetrics(port: number, host: string | undefined) {
-  const { makeMetrics } = await import('../options/metrics/metrics-listener.ts');
-  return makeMetrics(port, host);
 }
