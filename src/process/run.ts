@@ -30,7 +30,7 @@ import { hookProblems, readHooks, type Hooks } from './hooks.ts';
 import { endOnSignal, exit, start } from './life.ts';
 import { probe } from './probe.ts';
 import { check, type Event } from './report.ts';
-import { summaryOf, type Deployment } from './summary.ts';
+import { summaryOf, type Deployment, type Planned } from './summary.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or one of --check, --probe, --help and --version';
 
@@ -70,13 +70,6 @@ export interface Plan {
   readonly hooks: Hooks;
 }
 
-interface Planned {
-  readonly kind: Kind;
-  readonly routes: Routes;
-  readonly hooks: Hooks;
-  readonly loaded: Loaded;
-}
-
 export async function runWith(plan: Plan): Promise<void> {
   const words = process.argv.slice(2);
   const text = TEXTS.get(words.join(' '));
@@ -84,16 +77,11 @@ export async function runWith(plan: Plan): Promise<void> {
 
   const loaded = await loadHere(plan.table);
   const { settings } = loaded;
-  const planned = {
-    kind: plan.kindFor(settings),
-    routes: plan.routesFor(settings),
-    hooks: plan.hooks,
-    loaded,
-  };
-  const ofPlan = await planProblems(planned);
+  const planned = { kind: plan.kindFor(settings), routes: plan.routesFor(settings), loaded };
+  const ofPlan = await planProblems(planned, plan.hooks);
   await endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
   prepareLookups(settings);
-  return words.includes('--probe') ? probe(settings) : run(planned, words.includes('--check'));
+  return words.includes('--probe') ? probe(settings) : run(planned, plan.hooks, words.includes('--check'));
 }
 
 async function loadHere(table: SettingsTable) {
@@ -102,15 +90,15 @@ async function loadHere(table: SettingsTable) {
   return directory ? loadFrom(table, process.env, directory) : NOTHING;
 }
 
-async function planProblems({ kind, routes, hooks, loaded: { settings } }: Planned) {
+async function planProblems({ kind, routes, loaded: { settings } }: Planned, hooks: Hooks) {
   const ofRoutes = problemsOf(routes, kind, await metadataPathsOf(settings));
   return [...ofRoutes, ...hookProblems(hooks, settings)];
 }
 
 /** Runs it, or tells what would run. */
-async function run(planned: Planned, isCheck: boolean) {
+async function run(planned: Planned, hooks: Hooks, isCheck: boolean) {
   const { settings } = planned.loaded;
-  const { onStart, onStop, ...others } = readHooks(planned.hooks);
+  const { onStart, onStop, ...others } = readHooks(hooks);
   const options = { ...(await optionsOf(settings)), ...others };
   const events: Event[] = [];
   const { service, deployment } = compose(planned, options, isCheck ? recorderOf(events) : options.log);
@@ -137,11 +125,11 @@ function prepareLookups({ issuers, revocationStore }: Settings) {
   process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
 }
 
-function compose({ kind, routes, loaded }: Planned, options: ServiceOptions, log: ServiceOptions['log']) {
+function compose(planned: Planned, options: ServiceOptions, log: ServiceOptions['log']) {
   const values = readServiceOptions({ ...options, log });
-  const service = createListeningService(routes, values, kind);
-  reportWarnings(loaded, service.log);
-  return { service, deployment: { kind, routes, options, values, loaded } };
+  const service = createListeningService(planned.routes, values, planned.kind);
+  reportWarnings(planned.loaded, service.log);
+  return { service, deployment: { ...planned, options, values } };
 }
 
 /** A log that keeps its events. At `debug`, those about keys name the tenant. */

@@ -9,13 +9,17 @@ import { Part } from '../verify/base/part.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import { DEFAULT_ALGORITHMS, type Introspection, type TenantsPart } from '../verify/options.ts';
 
-/** What a process runs. */
-export interface Deployment {
+/** What a process is to run. */
+export interface Planned {
   readonly kind: Kind;
   readonly routes: Routes;
+  readonly loaded: Loaded;
+}
+
+/** The same, with its options. */
+export interface Deployment extends Planned {
   readonly options: ServiceOptions;
   readonly values: ServiceValues;
-  readonly loaded: Loaded;
 }
 
 export function summaryOf({ kind, values, loaded: { settings, files } }: Deployment) {
