@@ -13,7 +13,7 @@ const MAX_WAITING_MILLIS = 4_500;
 interface Turn {
   readonly isAgain: boolean;
   readonly lateAtMillis: number;
-  readonly begin: () => void;
+  begin: () => void;
 }
 
 /** Of all issuers of a gate or service. */
@@ -32,10 +32,13 @@ export class Slots {
    * ignores the signal.
    */
   async run<Result>(isAgain: boolean, signal: AbortSignal, fetch: () => Promise<Result>): Promise<Result> {
-    const { promise: begun, resolve: begin } = createDeferred();
     const ended = rejectionBy(signal);
     const lateAtMillis = this.#clock.monotonic() + MAX_WAITING_MILLIS;
-    const turn = { isAgain, lateAtMillis, begin };
+    const turn: Turn = { isAgain, lateAtMillis, begin: () => {} };
+    const begun = new Promise<void>((resolve) => {
+      turn.begin = resolve;
+    });
+
     this.#turns.add(turn);
     this.#beginNext();
     try {
@@ -64,14 +67,6 @@ export class Slots {
   #countAgain() {
     return [...this.#running].filter(({ isAgain }) => isAgain).length;
   }
-}
-
-function createDeferred() {
-  let resolve = () => {};
-  const promise = new Promise<void>((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }
 
 const rejectionBy = (signal: AbortSignal) =>
