@@ -80,7 +80,7 @@ function createOwn(
   };
   const sets = new TenantKeys(tenantNames, options, around);
   return {
-    keys: sets.asOne(),
+    keys: sets,
     keysOf: (tenant) => (kid, algorithm) => sets.of(tenant).find(kid, algorithm),
     refreshTenants: () => sets.refreshAll(),
   };

@@ -102,7 +102,8 @@ function agesOf(sets: readonly TenantSet[]) {
   return sets.map(({ keys }) => keys.ageMillis());
 }
 
-export class TenantKeys {
+/** To the outside one set, for readiness and metrics. It lends its functions to the sets of tenants. */
+export class TenantKeys implements KeySet {
   readonly #tenants: readonly string[];
   readonly #options: TenantKeysOptions;
   readonly #around: Surroundings;
@@ -133,16 +134,8 @@ export class TenantKeys {
     return set;
   }
 
-  /** All sets as one, for readiness and metrics. No token is of this issuer. */
-  asOne(): KeySet {
-    return {
-      find: () => refuse('issuer-mismatch'),
-      ageMillis: () => this.#ageMillis(),
-      usable: () => this.#usable(),
-      refresh: () => this.#refresh(),
-      close: () => this.#close(),
-    };
-  }
+  /** No token is of this issuer. */
+  readonly find = () => refuse('issuer-mismatch');
 
   async refreshAll() {
     // Those who take turns share it.
@@ -156,11 +149,11 @@ export class TenantKeys {
   }
 
   /** Of the oldest in use, or else the youngest. Infinity before the first success. */
-  #ageMillis() {
+  readonly ageMillis = () => {
     const used = this.#all().filter((set) => set.isInUse());
     const held = agesOf(used).filter(Number.isFinite);
     return held.length > 0 ? Math.max(...held) : this.#youngestMillis();
-  }
+  };
 
   #youngestMillis() {
     return Math.min(...agesOf(this.#all()));
@@ -171,22 +164,22 @@ export class TenantKeys {
   }
 
   /** Asking keeps one fresh. */
-  #usable() {
-    if (!this.#isKept() && !this.#isWaiting) void this.#refresh();
+  readonly usable = () => {
+    if (!this.#isKept() && !this.#isWaiting) void this.refresh();
     return this.#all().reduce((sum, set) => sum + set.usable(), 0);
-  }
+  };
 
   #isKept() {
     return this.#youngestMillis() < REFRESH_AFTER_MILLIS;
   }
 
   /** Fetches one set, and after a failure later the next one's, until one is held. Never rejects. */
-  #refresh(): Promise<void> {
+  readonly refresh = (): Promise<void> => {
     this.#keeping ??= this.#keepOne().finally(() => {
       this.#keeping = undefined;
     });
     return this.#keeping;
-  }
+  };
 
   async #keepOne() {
     const tenant = this.#tenants[this.#kept % this.#tenants.length] ?? '';
@@ -209,12 +202,12 @@ export class TenantKeys {
     this.#isWaiting = true;
     this.#cancelRetry = this.#around.clock.after(delayMillis, () => {
       this.#isWaiting = false;
-      if (!this.#isKept()) void this.#refresh();
+      if (!this.#isKept()) void this.refresh();
     });
   }
 
-  #close() {
+  readonly close = () => {
     this.#isClosed = true;
     this.#cancelRetry();
-  }
+  };
 }
