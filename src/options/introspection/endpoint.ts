@@ -32,13 +32,7 @@ const FORM = { 'Content-Type': 'application/x-www-form-urlencoded', Accept: 'app
 const IDLE_MILLIS = 30_000;
 
 /** Of the discovery document: its status says nothing about a token, or about this client. */
-export class DiscoveryError extends FetchError {
-  readonly #ofDiscovery = true;
-
-  static override is(thrown: unknown): thrown is DiscoveryError {
-    return #ofDiscovery in Object(thrown);
-  }
-}
+export class DiscoveryError extends FetchError {}
 
 function rethrowOfDiscovery(error: unknown): never {
   throw FetchError.is(error) ? new DiscoveryError(error.reason, error.code) : error;
@@ -97,13 +91,13 @@ export function createEndpoint(
 /** Finds the endpoint (RFC 8414 §2), which a provider may move. Never shows the token of key fetches. */
 function createDiscovery({ domain, issuer, keyAccess }: IssuerValues, connect: Connect) {
   const access = Part.contentOf(keyAccess);
-  const withoutToken = access && { ...access, read: access.readAuthorities };
+  const withoutToken = access && Part.make('keyAccess', { ...access, read: access.readAuthorities });
   const fetchKeys = createKeyFetch(
     {
       domain,
       issuer,
       jwksUri: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
-      keyAccess: withoutToken && Part.make('keyAccess', withoutToken),
+      keyAccess: withoutToken,
     },
     connect,
   );

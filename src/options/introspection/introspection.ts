@@ -135,16 +135,19 @@ function createAsker(
   return createEndpoint(source, uri, authenticate, Part.contentOf(connect));
 }
 
-function createTestAsker(name: string, { introspect }: IssuersValues, { log }: Surroundings) {
+function createTestAsker(
+  name: string,
+  { introspect }: IssuersValues,
+  { log }: Surroundings,
+): Asker | undefined {
   if (introspect === undefined) return undefined;
 
   log('introspection not from the provider', { issuer: printable(name) });
-  const asker: Asker = {
+  return {
     ask: (token) => introspect(token, name),
     forget() {},
     address: () => undefined,
   };
-  return asker;
 }
 
 const NO_PROFILE = 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one';

@@ -85,7 +85,7 @@ export class Questions {
     if ('problem' in outcome) return { endpoint, problem: outcome.problem };
 
     const { active } = outcome.response;
-    return active ? { endpoint, problem: ACTIVE } : { endpoint };
+    return active ? { endpoint, problem: { reason: 'active', code: '' } } : { endpoint };
   }
 
   /** Begins only what may wait: a refused request would never give its turn back. */
@@ -176,9 +176,9 @@ export class Questions {
       const isVerdict = typeof response.active === 'boolean';
       return isVerdict ? { response } : { problem: { reason: 'no-verdict', code: '' } };
     } catch (thrown) {
-      return {
-        problem: FetchError.is(thrown) ? problemIn(thrown) : { ...UNFORESEEN, bug: describeBug(thrown) },
-      };
+      if (FetchError.is(thrown)) return { problem: problemIn(thrown) };
+
+      return { problem: { reason: 'unforeseen', code: '', bug: describeBug(thrown) } };
     }
   }
 
@@ -224,13 +224,9 @@ export class Questions {
   }
 }
 
-const ACTIVE = { reason: 'active', code: '' } as const;
-
-const UNFORESEEN = { reason: 'unforeseen', code: '' } as const;
-
 function problemIn(error: FetchError): Problem {
   const { reason, code } = error;
-  if (reason !== 'status-refused' || DiscoveryError.is(error)) return { reason, code };
+  if (reason !== 'status-refused' || error instanceof DiscoveryError) return { reason, code };
 
   // RFC 7662 §2.3, RFC 6749 §5.2: this API may not ask, which says nothing about the token.
   if (code === '401' || code === '403') return { reason: 'client-refused', code };
