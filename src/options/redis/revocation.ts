@@ -13,6 +13,7 @@ import {
   type Rule,
   type RulesOf,
 } from '../../verify/base/option.ts';
+import { EVERY, isTemplate, Template } from '../tenants/template.ts';
 
 type Kind = 'jti' | 'sid' | 'sub' | 'client';
 
@@ -150,8 +151,6 @@ function kindIn(values: Restoration, owner: string): readonly [kind: Kind, value
   return throwProblem(owner, 'must have exactly one of tokenId, session, subject and client');
 }
 
-const TENANT = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
 /** The issuers whose tokens can be revoked; some are templates for tenants. */
 export class KnownIssuers {
   #names: readonly string[] | undefined;
@@ -178,10 +177,5 @@ export class KnownIssuers {
   }
 }
 
-function isOf(name: string, issuer: string) {
-  const [before = '', after] = name.split('{tenant}');
-  if (after === undefined) return name === issuer;
-
-  const tenant = issuer.slice(before.length, issuer.length - after.length);
-  return issuer === `${before}${tenant}${after}` && TENANT.test(tenant);
-}
+const isOf = (name: string, issuer: string) =>
+  isTemplate(name) ? new Template(name, [EVERY]).tenantIn(issuer) !== undefined : name === issuer;
