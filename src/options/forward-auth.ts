@@ -37,16 +37,11 @@ function admit({ caller }: { readonly caller: Caller<unknown> | undefined }) {
   const known = replies.get(key);
   if (known !== undefined) return known;
 
-  const reply = new HandlerReply(replyFor(caller));
+  const fields = [...NO_CONTENT.fields, ...identityOf(caller), 'Content-Length', '0'];
+  const reply = new HandlerReply({ status: 200, fields, content: '' });
   replies.set(key, reply);
   return reply;
 }
-
-const replyFor = (caller: Caller<unknown> | undefined) => ({
-  status: 200,
-  fields: [...NO_CONTENT.fields, ...identityOf(caller), 'Content-Length', '0'],
-  content: '',
-});
 
 /** Always all four: for a missing one, a proxy may pass on the client's field or a placeholder. */
 function identityOf(caller?: Caller<unknown>) {
