@@ -85,8 +85,9 @@ type Details = (issuer: string, part: Introspection) => readonly string[];
 
 function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
   const files = Object.entries({ token: jwksTokenFile, authorities: caFile });
-  const used = files.filter(([, file]) => file !== undefined);
-  const kinds = used.map(([kind]) => printable(kind));
+  const kinds = files.flatMap(([kind, file]) => {
+    return file === undefined ? [] : [printable(kind)];
+  });
   return kinds.length === 0 ? undefined : kinds;
 }
 

@@ -38,11 +38,13 @@ export function operationOf(
 
 const TEXT = { type: 'string' };
 
-function pathParameter(name: string) {
-  return { name, in: 'path', required: true, schema: TEXT };
-}
-
-const pathParameters = (path: string) => namesIn(path).map(([name]) => pathParameter(name));
+const pathParameters = (path: string) =>
+  namesIn(path).map(([name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: TEXT,
+  }));
 
 /** With `explode`, its members are the parameters. */
 const WHOLE = { name: 'query', in: 'query', style: 'form', explode: true };
