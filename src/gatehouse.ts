@@ -61,5 +61,5 @@ export type { FetchKeys, IntrospectToken, IssuerOptions } from './verify/options
 export type { ServiceOptions } from './service/options.ts';
 export { createGate, type Gate } from './gate/create-gate.ts';
 export { createService, type Service } from './service/create-service.ts';
-export type { Hooks, OnStart, OnStop } from './process/hooks.ts';
+export type { Hooks, OnStart, OnStop } from './process/life.ts';
 export { loadSettings, runForwardAuth, runService } from './process/doors.ts';

@@ -3,7 +3,7 @@
 import type { ServiceOptions } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import type { Environment } from '../settings/sources.ts';
-import type { Hooks } from './hooks.ts';
+import type { Hooks } from './life.ts';
 
 /**
  * Runs these routes as a whole process: settings, listener, signals, exit codes. If settings, routes or hooks

@@ -26,8 +26,7 @@ import {
   type Settings,
 } from '../settings/load-settings.ts';
 import { isTemplate, type SettingsTable } from '../settings/table.ts';
-import { hookProblems, readHooks, type Hooks } from './hooks.ts';
-import { endOnSignal, exit, start } from './life.ts';
+import { endOnSignal, exit, hookProblems, readHooks, start, type Hooks } from './life.ts';
 import { probe } from './probe.ts';
 import { check, type Event } from './report.ts';
 import { summaryOf, type Deployment, type Planned } from './summary.ts';

@@ -75,7 +75,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'load-settings',
     ],
   ],
-  ['process/', ['probe', 'summary', 'report', 'hooks', 'life', 'run', 'doors']],
+  ['process/', ['probe', 'summary', 'report', 'life', 'run', 'doors']],
   ['profiles/', ['settings', 'routes']],
   ['testing/', ['test-issuer', 'route-matrix']],
   [
