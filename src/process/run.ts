@@ -90,7 +90,9 @@ async function loadHere(table: SettingsTable) {
 }
 
 async function planProblems({ kind, routes, loaded: { settings } }: Planned, hooks: Hooks) {
-  const ofRoutes = problemsOf(routes, kind, await metadataPathsOf(settings));
+  const { resourceUrl: url } = settings;
+  const ownPaths = url ? (await import('../options/resource-metadata.ts')).metadataPaths(url) : [];
+  const ofRoutes = problemsOf(routes, kind, ownPaths);
   return [...ofRoutes, ...hookProblems(hooks, settings)];
 }
 
@@ -152,13 +154,6 @@ const NOTHING: Loaded = {
   warnings: [],
   strays: [],
 };
-
-async function metadataPathsOf({ resourceUrl }: Settings) {
-  if (resourceUrl === undefined) return [];
-
-  const { metadataPaths } = await import('../options/resource-metadata.ts');
-  return metadataPaths(resourceUrl);
-}
 
 function argumentProblems([word, ...others]: readonly string[], { settings, strays }: Loaded) {
   const isKnown = [undefined, '--check', '--probe'].includes(word) && others.length === 0;
