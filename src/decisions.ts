@@ -5,7 +5,6 @@ export {
   type DecisionOptions,
   type DecisionRequest,
 } from './options/decisions.ts';
-export { actor, actorOf, notDelegated } from './options/actors.ts';
-export { claims } from './options/typed-claims.ts';
+export { actor, actorOf, claims, notDelegated } from './options/claims.ts';
 export type { ClaimsGuard, Decision } from './gate/rules/further.ts';
 export type { DecidedAccess } from './gate/rules/access.ts';

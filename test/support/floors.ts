@@ -38,7 +38,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['service/connection/', ['listen', 'listener']],
   ['service/', ['options', 'create-service']],
   ['options/', ['log', 'proxy', 'key-access', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
-  ['options/', ['decisions', 'actors', 'typed-claims']],
+  ['options/', ['decisions', 'claims']],
   ['options/openapi/', ['access', 'details', 'operation', 'openapi']],
   ['options/tenants/', ['template', 'slots', 'tenant-keys', 'tenant-issuer', 'tenants']],
   [
