@@ -102,7 +102,7 @@ function agesOf(sets: readonly TenantSet[]) {
   return sets.map(({ keys }) => keys.ageMillis());
 }
 
-/** To the outside one set, for readiness and metrics. It lends its functions to the sets of tenants. */
+/** One set to the outside, for readiness and metrics. The issuer of each tenant copies its functions. */
 export class TenantKeys implements KeySet {
   readonly #tenants: readonly string[];
   readonly #options: TenantKeysOptions;
