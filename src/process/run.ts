@@ -14,7 +14,7 @@ import {
   type ListeningService,
 } from '../service/create-service.ts';
 import type { LogPart } from '../gate/options.ts';
-import { readServiceOptions, type ServiceOptions } from '../service/options.ts';
+import { readServiceOptions } from '../service/options.ts';
 import type { Routes } from '../service/routes/route.ts';
 import { ConfigurationError } from '../settings/configuration-error.ts';
 import {
@@ -98,11 +98,14 @@ async function planProblems({ kind, routes, loaded: { settings } }: Planned, hoo
 
 /** Runs it, or tells what would run. */
 async function run(planned: Planned, hooks: Hooks, isCheck: boolean) {
-  const { settings } = planned.loaded;
   const { onStart, onStop, ...others } = readHooks(hooks);
-  const options = { ...(await optionsOf(settings)), ...others };
+  const options = { ...(await optionsOf(planned.loaded.settings)), ...others };
   const events: Event[] = [];
-  const { service, deployment } = compose(planned, options, isCheck ? recorderOf(events) : options.log);
+
+  const values = readServiceOptions(isCheck ? { ...options, log: recorderOf(events) } : options);
+  const service = createListeningService(planned.routes, values, planned.kind);
+  reportWarnings(planned.loaded, service.log);
+  const deployment = { ...planned, options, values };
   if (isCheck) return exit((await check(service, deployment, events)) ? 0 : 1);
 
   endOnSignal(service, onStop, clock);
@@ -124,13 +127,6 @@ function prepareLookups({ issuers, revocationStore }: Settings) {
   process.env.UV_THREADPOOL_SIZE ??= String(2 * (all.length + asked.length + ofStores + ofTenants));
   // `process.exit` waits for lookups, and those of glibc may take 10 s for each name server.
   process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
-}
-
-function compose(planned: Planned, options: ServiceOptions, log: ServiceOptions['log']) {
-  const values = readServiceOptions({ ...options, log });
-  const service = createListeningService(planned.routes, values, planned.kind);
-  reportWarnings(planned.loaded, service.log);
-  return { service, deployment: { ...planned, options, values } };
 }
 
 /** A log that keeps its events. At `debug`, those about keys name the tenant. */
