@@ -124,7 +124,7 @@ function composeResponder(
 ) {
   const { clock } = options;
   const withAll = withMounts(readers, served.routes.filter(isMount), options);
-  const pipeline = new Pipeline(withAll, checks.decide, options);
+  const pipeline = new Pipeline(withAll, options);
   const observer = tellResponses(checks.observer, options, clock, checks.log);
   return new Responder(pipeline, checks.replies, observer, clock);
 }

@@ -2,15 +2,28 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { exchangeOf } from './exchange.ts';
-import { HandlerRequest } from '../../src/service/routes/handler-request.ts';
+import { HandlerRequest, type HandlerOptions } from '../../src/service/routes/handler-request.ts';
 import { isPromise } from '../../src/verify/base/clock.ts';
+import { createReplies, SAME_ORIGIN } from '../../src/gate/replies/refusal-replies.ts';
 import { checkAccess } from '../../src/gate/rules/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
 import { TestClock } from './clock.ts';
 
 const QUESTION = { facts: { method: 'GET', host: undefined, path: '/x', rawHeaders: [] } };
-const SURROUNDINGS = { clock: new TestClock(), log: () => {}, count: undefined };
+const clock = new TestClock();
+const SURROUNDINGS = { clock, log: () => {}, count: undefined };
+
+/** Of a service whose handlers ask for no further access. */
+export const HANDLER_OPTIONS: HandlerOptions = {
+  trustProxy: false,
+  clock,
+  replies: createReplies({ dpopMode: 'ALLOWED', dpopAlgorithms: [], errorDetail: false }, SAME_ORIGIN),
+
+  decide() {
+    throw new Error('no handler asks for more here');
+  },
+};
 
 /**
  * What the route's handler returns for this caller, if its access admits them. Throws what access and handler
@@ -31,11 +44,5 @@ export function runRoute(
   const admitted = route.access.admit(caller);
   const asked = { ...QUESTION, demands: [route.access], isServed: true };
 
-  const fail = () => {
-    throw new Error('no handler asks for more here');
-  };
-
-  return route.handler(
-    new HandlerRequest(exchange, asked, parameters, nowMillis, admitted, fail, { trustProxy: false }),
-  );
+  return route.handler(new HandlerRequest(exchange, asked, parameters, nowMillis, admitted, HANDLER_OPTIONS));
 }

@@ -56,7 +56,7 @@ export async function createRoutes({
   });
   const served = { routes, rules: policy };
   const readers = createRouteReaders(served, [], way.early);
-  const pipeline = new Pipeline(readers, way.decide, { ...way, ...settings, clock });
+  const pipeline = new Pipeline(readers, { ...way, ...settings, clock });
   return { responder: new Responder(pipeline, way.replies, way.observer, clock), way, logs };
 }
 

@@ -46,32 +46,35 @@ export function isMadeOf(result: unknown, { status, headers }: Refusal) {
   return made.every(([name, value]) => sent.get(name) === value);
 }
 
-export type AuthorizeRequest = <Admitted>(
-  /** What was asked about the request. */
+/** Of the service. */
+export interface AuthorizeOptions {
+  readonly decide: Decide;
+  readonly replies: Replies;
+  readonly clock: Clock;
+}
+
+/** `before` is what was asked about the request. Calls `keep` for each refusal. */
+export function authorizeCaller<Admitted>(
+  access: DecidedAccess<Admitted>,
   before: Asked,
   caller: unknown,
-  access: DecidedAccess<Admitted>,
-  /** For each refusal. */
+  { decide, replies, clock }: AuthorizeOptions,
   keep: (refusal: Refusal) => void,
-) => MaybePromise<Authorization<Admitted>>;
+): MaybePromise<Authorization<Admitted>> {
+  if (!isAccess(access) || access.credentials === 'ignored') throw new TypeError(NO_ACCESS);
 
-export function createAuthorize(decide: Decide, replies: Replies, clock: Clock): AuthorizeRequest {
-  return function authorize(before, caller, access, keep) {
-    if (!isAccess(access) || access.credentials === 'ignored') throw new TypeError(NO_ACCESS);
+  const known: Caller | undefined = isGenuine(caller) ? caller : undefined;
+  const now = known && copyOf(known, claimsOf(known), clock.now());
+  const asked = { ...before, demands: [access], known: { caller: now } };
 
-    const known: Caller | undefined = isGenuine(caller) ? caller : undefined;
-    const now = known && copyOf(known, claimsOf(known), clock.now());
-    const asked = { ...before, demands: [access], known: { caller: now } };
+  const authorized = andThen(decide(asked), (record) => {
+    // The refusal would reach no client.
+    if (record.isGone) throw new DOMException('the client has left', 'AbortError');
+    if (record.reason === undefined) return { caller: access.admit(known) };
 
-    const authorized = andThen(decide(asked), (record) => {
-      // The refusal would reach no client.
-      if (record.isGone) throw new DOMException('the client has left', 'AbortError');
-      if (record.reason === undefined) return { caller: access.admit(known) };
-
-      const refusal = new Refusal(replies.complete(record, before.facts));
-      keep(refusal);
-      return { refusal };
-    });
-    return mayWait(access) ? toBeAwaited(authorized) : authorized;
-  };
+    const refusal = new Refusal(replies.complete(record, before.facts));
+    keep(refusal);
+    return { refusal };
+  });
+  return mayWait(access) ? toBeAwaited(authorized) : authorized;
 }

@@ -1,14 +1,12 @@
 // The steps of a request: form → facts → early reply → route → decision → query and body → handler → reply.
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
-import { andThen, isPromise, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
-import type { Asked, Decide } from '../../gate/decide.ts';
+import type { Asked } from '../../gate/decide.ts';
 import { extendRecord, turnAway, turnedAwayBy, type Early, type RequestRecord } from '../../gate/record.ts';
-import type { Replies } from '../../gate/replies/refusal-replies.ts';
-import { createAuthorize } from '../fetch/authorize.ts';
 import { isResponse } from '../fetch/response.ts';
 import { discard } from '../fetch/stream.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
@@ -26,23 +24,17 @@ export interface Readers {
 }
 
 export interface PipelineOptions extends HandlerOptions {
-  readonly clock: Clock;
-  readonly replies: Replies;
   readonly bodyLimitBytes: number;
   readonly handlerTimeoutSeconds: number;
 }
 
 export class Pipeline {
   readonly #readers;
-  readonly #decide;
   readonly #options;
-  readonly #authorize;
 
-  constructor(readers: Readers, decide: Decide, options: PipelineOptions) {
+  constructor(readers: Readers, options: PipelineOptions) {
     this.#readers = readers;
-    this.#decide = decide;
     this.#options = options;
-    this.#authorize = createAuthorize(decide, options.replies, options.clock);
   }
 
   /** Throws only for a bug. */
@@ -61,10 +53,11 @@ export class Pipeline {
   }
 
   #respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
+    const { decide } = this.#options;
     const match = matchFor(facts.method, matches);
     if (match === undefined) {
       // The refusal of a rule comes first.
-      return andThen(this.#decide({ facts, demands, isServed: false }), (record) =>
+      return andThen(decide({ facts, demands, isServed: false }), (record) =>
         record.reason === undefined ? turnAway(record, refuseUnmatched(facts, matches)) : record,
       );
     }
@@ -78,7 +71,7 @@ export class Pipeline {
       return record.isGone ? { ...record, reason: undefined, refusal: undefined } : record;
     };
 
-    return andThen(this.#decide(asked), serve);
+    return andThen(decide(asked), serve);
   }
 
   #serve(exchange: Exchange, asked: Match & Asked, record: RequestRecord): MaybePromise<RequestRecord> {
@@ -106,7 +99,6 @@ export class Pipeline {
         readParameters(),
         nowMillis,
         admitted,
-        this.#authorize,
         this.#options,
         inputs,
       );

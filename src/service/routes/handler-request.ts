@@ -6,7 +6,13 @@ import { clientAddressOf } from '../../gate/tell.ts';
 import { traceparentOf } from '../../gate/traceparent.ts';
 import type { BodySource } from './body.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
-import { isMadeOf, type Authorize, type AuthorizeRequest, type Refusal } from '../fetch/authorize.ts';
+import {
+  authorizeCaller,
+  isMadeOf,
+  type Authorize,
+  type AuthorizeOptions,
+  type Refusal,
+} from '../fetch/authorize.ts';
 
 export interface ExchangeParts extends BodySource {
   readonly controller: AbortController;
@@ -19,7 +25,7 @@ export interface Inputs {
 }
 
 /** Of the service. */
-export interface HandlerOptions {
+export interface HandlerOptions extends AuthorizeOptions {
   readonly trustProxy: boolean;
   /** That of a client certificate: no handler sees it. */
   readonly hiddenField?: string | undefined;
@@ -30,7 +36,6 @@ export class HandlerRequest<Admitted = unknown> {
   readonly #exchange;
   readonly #asked;
   readonly #inputs;
-  readonly #authorize;
   readonly #options;
   /** Those that `authorize` has made, until the handler returns. */
   #refusals: Refusal[] | undefined = [];
@@ -50,14 +55,12 @@ export class HandlerRequest<Admitted = unknown> {
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,
     caller: Admitted,
-    authorize: AuthorizeRequest,
     options: HandlerOptions,
     inputs: Inputs = {},
   ) {
     this.#exchange = exchange;
     this.#asked = asked;
     this.#inputs = inputs;
-    this.#authorize = authorize;
     this.#options = options;
 
     this.path = asked.facts.path;
@@ -119,7 +122,7 @@ export class HandlerRequest<Admitted = unknown> {
     const keep = (refusal: Refusal) => this.#refusals?.push(refusal);
 
     const authorize = (access: DecidedAccess<unknown>) =>
-      this.#authorize(this.#asked, this.caller, access, keep);
+      authorizeCaller(access, this.#asked, this.caller, this.#options, keep);
 
     return authorize as Authorize;
   }

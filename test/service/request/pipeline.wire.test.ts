@@ -380,7 +380,7 @@ async function pipelineOver(routes: readonly Route[], more: Partial<PipelineOpti
   const { way } = await createRoutes({ routes });
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
   const options = { ...way, clock, ...limits, ...more };
-  return new Pipeline(createRouteReaders({ routes }, [], way.early), options.decide, options);
+  return new Pipeline(createRouteReaders({ routes }, [], way.early), options);
 }
 
 for (const [what, asked] of [

@@ -3,14 +3,13 @@ import { strict as assert } from 'node:assert';
 import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { exchangeOf } from '../../support/exchange.ts';
+import { HANDLER_OPTIONS } from '../../support/route.ts';
 import { HandlerRequest } from '../../../src/service/routes/handler-request.ts';
 
 const request = {
   url: '/a?x=1',
   headers: { authorization: 'Bearer a', dpop: 'b', accept: '*/*' },
 } as Partial<IncomingMessage> as IncomingMessage;
-
-const noAuthorize = () => assert.fail();
 
 const FACTS = { method: 'GET', host: undefined, path: '/a', rawHeaders: [] };
 
@@ -21,8 +20,7 @@ const requestWith = (inputs?: { query?: unknown }) =>
     {},
     0,
     undefined,
-    noAuthorize,
-    { trustProxy: false },
+    HANDLER_OPTIONS,
     inputs,
   );
 

@@ -2,8 +2,11 @@
    be an error, or the type check fails. What the compiler cannot see, such as a clone, fails at run time:
    unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import { HandlerRequest, type ExchangeParts } from '../../../src/service/routes/handler-request.ts';
-import type { AuthorizeRequest } from '../../../src/service/fetch/authorize.ts';
+import {
+  HandlerRequest,
+  type ExchangeParts,
+  type HandlerOptions,
+} from '../../../src/service/routes/handler-request.ts';
 import type { Asked } from '../../../src/gate/decide.ts';
 import type { RequestFacts } from '../../../src/verify/request/facts.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
@@ -157,7 +160,7 @@ interface Stages extends AtHand {
   readonly route: Route;
   readonly exchange: ExchangeParts;
   readonly asked: Asked;
-  readonly authorize: AuthorizeRequest;
+  readonly options: HandlerOptions;
 }
 
 export const outOfTurn = ({
@@ -174,7 +177,7 @@ export const outOfTurn = ({
   route,
   exchange,
   asked,
-  authorize,
+  options,
 }: Stages) => [
   // @ts-expect-error a JWK verifies nothing
   () => verifySignature(jws, { kty: 'RSA' }),
@@ -191,7 +194,7 @@ export const outOfTurn = ({
   // @ts-expect-error no guard before the sender
   () => authenticated.admit(token),
   // @ts-expect-error no handler before the sender
-  () => route.handler(new HandlerRequest(exchange, asked, {}, 1, token, authorize, { trustProxy: false })),
+  () => route.handler(new HandlerRequest(exchange, asked, {}, 1, token, options)),
   // @ts-expect-error a token is no key
   () => factsOf(token),
   () => {

@@ -127,7 +127,7 @@ export async function startWith(
   const surroundings = { clock, log: Part.contentOf(log).log, count: undefined };
   const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined, surroundings });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
-  const pipeline = new Pipeline(readers, way.decide, { ...way, ...limits, clock });
+  const pipeline = new Pipeline(readers, { ...way, ...limits, clock });
   const responder = new Responder(pipeline, way.replies, way.observer, clock);
   const { server } = new Listener(responder, clock);
   const served = await serve(server);
