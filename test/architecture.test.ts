@@ -48,7 +48,6 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'gate/tell.ts': ['node:net'],
   'gate/foreign/gate.ts': ['type node:http'],
   'gate/foreign/verdict.ts': ['type node:http'],
-  'service/routes/body.ts': ['type node:http'],
   'service/routes/handler-request.ts': ['type node:http'],
   'service/fetch/mount.ts': ['type node:http'],
   'service/request/responder.ts': ['type node:http'],

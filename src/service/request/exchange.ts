@@ -27,8 +27,8 @@ export class Exchange {
   readonly arrivedAtMillis;
   /** Whether its response is the body of a `Response`, with or without a head yet. */
   isStreaming = false;
-  /** Why the body of a mount's request could not be read to its end. */
-  bodyFailure: unknown;
+  /** Why a mount's body could not be read to its end: what reads its stream may hide that. */
+  bodyFailure?: unknown;
   #controller: AbortController | undefined;
   #abort = nothing;
   #interrupt = nothing;

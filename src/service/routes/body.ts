@@ -1,25 +1,20 @@
 // Reads a body, as bytes or strict JSON (docs/routes-reference.md), after access is granted. Promises: reads
 // nothing if the header fields rule it out; keeps no more than the limit. Does not check what the JSON says:
 // the route's schema does.
-import type { ServerResponse } from 'node:http';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
-import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { refuse } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/facts.ts';
-import type { RequestStream } from '../connection/request-stream.ts';
+import type { Exchange } from '../request/exchange.ts';
 
 /** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;
 
 /** A request whose body may be refused while it is read. */
-export interface BodySource {
-  readonly request: RequestStream;
-  readonly response: ServerResponse;
-  readonly bodyRefusal: Refused | undefined;
-  readonly onBodyRefused: (stop: () => void) => void;
-  /** Why a mount could not read it to its end: what reads the mount's stream may hide that. */
-  bodyFailure?: unknown;
-}
+export type BodySource = Pick<
+  Exchange,
+  'request' | 'response' | 'bodyRefusal' | 'onBodyRefused' | 'bodyFailure'
+>;
 
 /** Thrown when the client has left: a response would reach no one. */
 export const CLIENT_GONE = Symbol('client gone');
@@ -83,7 +78,7 @@ const QUOTED = /"(?:(utf-?8)"|(?:[^"\\]|\\.)*"?)/gi;
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
 
 /** Returns the Content-Type. */
-function checkType({ headers, rawHeaders }: RequestStream, types: readonly string[]) {
+function checkType({ headers, rawHeaders }: BodySource['request'], types: readonly string[]) {
   // Stricter: RFC 9110 §8.4 allows a list of codings.
   const isUncoded = /^(?:identity)?$/i.test(headers['content-encoding'] ?? '');
   // RFC 9110 §12.5.3

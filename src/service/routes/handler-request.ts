@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Asked } from '../../gate/decide.ts';
 import { clientAddressOf } from '../../gate/tell.ts';
 import { traceparentOf } from '../../gate/traceparent.ts';
-import type { BodySource } from './body.ts';
+import type { Exchange } from '../request/exchange.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import {
   authorizeCaller,
@@ -13,10 +13,6 @@ import {
   type AuthorizeOptions,
   type Refusal,
 } from '../fetch/authorize.ts';
-
-export interface ExchangeParts extends BodySource {
-  readonly controller: AbortController;
-}
 
 /** The outputs of a route's schemas. Without a schema, `query` is absent. */
 export interface Inputs {
@@ -50,7 +46,7 @@ export class HandlerRequest<Admitted = unknown> {
   readonly body;
 
   constructor(
-    exchange: ExchangeParts,
+    exchange: Exchange,
     asked: Asked,
     parameters: Readonly<Record<string, string>>,
     nowMillis: number,

@@ -2,11 +2,8 @@
    be an error, or the type check fails. What the compiler cannot see, such as a clone, fails at run time:
    unforgeable.test.ts. */
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import {
-  HandlerRequest,
-  type ExchangeParts,
-  type HandlerOptions,
-} from '../../../src/service/routes/handler-request.ts';
+import type { Exchange } from '../../../src/service/request/exchange.ts';
+import { HandlerRequest, type HandlerOptions } from '../../../src/service/routes/handler-request.ts';
 import type { Asked } from '../../../src/gate/decide.ts';
 import type { RequestFacts } from '../../../src/verify/request/facts.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
@@ -158,7 +155,7 @@ interface Stages extends AtHand {
   readonly credentials: Credentials;
   readonly facts: RequestFacts;
   readonly route: Route;
-  readonly exchange: ExchangeParts;
+  readonly exchange: Exchange;
   readonly asked: Asked;
   readonly options: HandlerOptions;
 }
