@@ -93,34 +93,23 @@ export class Responder {
     return reply;
   }
 
-  /** Writes the response, and observes. Never throws. */
+  /** Writes the response or, without a reply, ends the connection. Observes. Never throws. */
   #write(exchange: Exchange, record: RequestRecord) {
     const { request, response } = exchange;
     let written = record;
-    let status: number | null = null;
 
     try {
-      written = this.#writeOrHangUp(exchange, record);
-      if (response.headersSent) status = response.statusCode;
+      if (record.reply !== undefined || record.reason !== undefined) {
+        const replied = this.#replies.complete(record, request);
+        writeReply(exchange, replied.reply, this.#replies.extraFields(record, request.headers.origin));
+        written = replied;
+      } else if (!exchange.isGone) hangUp(response);
     } catch (error) {
       // Node refuses the reply.
       written = this.#replies.complete(turnAway(record, error), request);
       hangUp(response);
     }
-    this.#observe(exchange, written, status);
-  }
-
-  /** Without a reply, ends the connection. */
-  #writeOrHangUp(exchange: Exchange, record: RequestRecord) {
-    const { request, response } = exchange;
-    if (record.reply === undefined && record.reason === undefined) {
-      if (!exchange.isGone) hangUp(response);
-      return record;
-    }
-
-    const replied = this.#replies.complete(record, request);
-    writeReply(exchange, replied.reply, this.#replies.extraFields(record, request.headers.origin));
-    return replied;
+    this.#observe(exchange, written);
   }
 
   /** The same for a stream, when it has ended. */
@@ -134,9 +123,7 @@ export class Responder {
       writeHead(exchange, reply, [...fields, ...more]);
     };
 
-    const end = () => {
-      this.#observe(exchange, sent, response.headersSent ? response.statusCode : null);
-    };
+    const end = () => this.#observe(exchange, sent);
 
     const fail = (error: unknown) => {
       if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
@@ -156,9 +143,12 @@ export class Responder {
     void new BodyWriter(exchange, reply).send(sending).then(end, fail);
   }
 
-  #observe(exchange: Exchange, record: RequestRecord, status: number | null) {
+  #observe(exchange: Exchange, record: RequestRecord) {
     const observer = this.#observer;
-    if (observer.isWatching || record.reason !== undefined) observer.observe(exchange, record, status);
+    if (!observer.isWatching && record.reason === undefined) return;
+
+    const { headersSent, statusCode } = exchange.response;
+    observer.observe(exchange, record, headersSent ? statusCode : null);
   }
 }
 
