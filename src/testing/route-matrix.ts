@@ -1,11 +1,11 @@
 // A check of every route's access, by requests with tokens of a test issuer.
 import { systemClock } from '../verify/base/clock.ts';
+import { pathSegments } from '../verify/request/facts.ts';
 import { STATUSES } from '../gate/replies/challenge.ts';
-import { isBelow } from '../service/fetch/mounts.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
 import { parsePattern } from '../service/routes/pattern.ts';
-import { createRouter, isMount } from '../service/routes/router.ts';
+import { createRouter, isBelow, isMount } from '../service/routes/router.ts';
 import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
 import { createService, OWN_ROUTES, problemsOf } from '../service/create-service.ts';
@@ -47,12 +47,14 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
   const url = await service.listen();
 
   const text = freeText(routes);
+  const mounts = routes.filter(isMount);
 
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, text).replace(/\/\*\*$/, '') || '/';
     // A URL would rewrite these.
     const target = path.replace(/[\\\s]/g, encodeURIComponent);
-    const isMounted = routes.some((one) => isMount(one) && isBelow(one, path));
+    const texts = pathSegments(path) ?? [];
+    const isMounted = mounts.some(({ mounted }) => isBelow(mounted.segments, texts));
     const demands = [...(matchPath(path)?.demands ?? []), route.access];
 
     const { ask, mismatches } = createAsk(route, url + target);

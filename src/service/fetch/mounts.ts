@@ -3,8 +3,8 @@
 import { pathSegments, type RequestFacts } from '../../verify/request/facts.ts';
 import type { MatchedRoute } from '../../gate/record.ts';
 import type { Readers } from '../request/pipeline.ts';
-import { isMount, type Matched } from '../routes/router.ts';
-import { routeOf, type MountOptions, type Route } from '../routes/route.ts';
+import { isBelow, isMount, type Matched } from '../routes/router.ts';
+import { routeOf, type Mount, type MountOptions, type Route } from '../routes/route.ts';
 
 /** A `Request` cannot have them. */
 const OTHER_METHODS = ['CONNECT', 'TRACE'];
@@ -12,31 +12,24 @@ const OTHER_METHODS = ['CONNECT', 'TRACE'];
 /** For metrics and preflights. */
 const USUAL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-const segmentsOf = ({ mounted }: Route) => mounted?.segments ?? [];
-
-export function isBelow(mount: Route, path: string) {
-  const texts = pathSegments(path);
-  return texts !== undefined && segmentsOf(mount).every((text, at) => texts[at] === text);
-}
-
 /** A mount as a route for each of the usual methods. */
 export const describeRoutes = (routes: readonly Route[]): readonly MatchedRoute[] =>
   routes.flatMap((route) => (isMount(route) ? usualOf(route) : route));
 
 const usualOf = ({ pattern }: Route) => USUAL_METHODS.map((method) => ({ method, pattern }));
 
-function byLength(one: Route, other: Route) {
-  return segmentsOf(other).length - segmentsOf(one).length;
+function byLength(one: Mount, other: Mount) {
+  return other.mounted.segments.length - one.mounted.segments.length;
 }
 
-export function withMounts(readers: Readers, mounts: readonly Route[], options: MountOptions): Readers {
+export function withMounts(readers: Readers, mounts: readonly Mount[], options: MountOptions): Readers {
   if (mounts.length === 0) return readers;
 
-  const longestFirst = mounts.slice().sort(byLength);
+  const longestFirst = mounts.toSorted(byLength);
   const made = new Map<string, Route>();
 
   /** Methods are those that Node's parser knows. */
-  function routeFor(mount: Route, method: string) {
+  function routeFor(mount: Mount, method: string) {
     const key = `${method} ${mount.pattern}`;
     const route = made.get(key) ?? routeOf(mount, method, options);
     made.set(key, route);
@@ -44,7 +37,8 @@ export function withMounts(readers: Readers, mounts: readonly Route[], options: 
   }
 
   function matchMount({ method, path }: RequestFacts, wanted: string, matched: Matched): Matched {
-    const mount = longestFirst.find((one) => isBelow(one, path));
+    const texts = pathSegments(path);
+    const mount = texts && longestFirst.find(({ mounted }) => isBelow(mounted.segments, texts));
     if (mount === undefined) return matched;
     // A URL would read these as another path.
     if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { ...matched, matches: [] };
@@ -71,8 +65,8 @@ const TWICE = 'has the prefix of another mount; join their handlers';
 const OWN = 'is a path that the service serves itself; choose another prefix';
 
 /** The problems of the mounts. */
-export function mountProblems(mounts: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
-  const keys = mounts.map((mount) => JSON.stringify(segmentsOf(mount)));
+export function mountProblems(mounts: readonly Mount[], ownPaths: readonly string[], isPolicy: boolean) {
+  const keys = mounts.map(({ mounted }) => JSON.stringify(mounted.segments));
   const own = ownPaths.map((path) => JSON.stringify(pathSegments(path)));
 
   return keys.flatMap((key, index) => {

@@ -120,9 +120,14 @@ export const mountedRoute = (prefix: string, access: RouteParts['access'], mount
     mounted: Object.freeze(mounted),
   });
 
+/** Made by `mount`. */
+export interface Mount extends Route {
+  readonly mounted: Mounted;
+}
+
 /** What a mount is to one method. */
-export const routeOf = (mount: Route, method: string, options: MountOptions): Route =>
-  new MadeRoute({ ...mount, method, handler: mount.mounted?.bind(options) ?? mount.handler });
+export const routeOf = (mount: Mount, method: string, options: MountOptions): Route =>
+  new MadeRoute({ ...mount, method, handler: mount.mounted.bind(options) });
 
 class MadeRule {
   readonly #isGenuine = true;

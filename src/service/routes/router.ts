@@ -17,6 +17,7 @@ import {
   isRoute,
   isRule,
   upstream,
+  type Mount,
   type PathParameters,
   type PrefixRule,
   type Route,
@@ -65,7 +66,7 @@ export function createRouter(
     if (texts === undefined) return undefined;
 
     const taken = own.find(texts);
-    const covering = taken[0] ? [] : kept.filter((rule) => isCovering(rule, texts));
+    const covering = taken[0] ? [] : kept.filter(({ prefix }) => isBelow(prefix, texts));
     const demands = Object.freeze(covering.map(({ access }) => access));
 
     const ofService = taken.filter((createMatch) => createMatch !== undefined);
@@ -84,7 +85,8 @@ export function createRouter(
   };
 }
 
-const isCovering = ({ prefix }: PrefixRule, texts: readonly string[]) =>
+/** Whether the prefix of a rule or mount covers a path. Both are segments. */
+export const isBelow = (prefix: readonly string[], texts: readonly string[]) =>
   prefix.every((text, at) => texts[at] === text);
 
 type CreateMatch = (texts: readonly string[], demands: readonly DecidedAccess<unknown>[]) => Match;
@@ -128,7 +130,7 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
 }
 
 /** In JavaScript, a route may be anything. */
-export const isMount = (route: unknown) => isRoute(route) && route.mounted !== undefined;
+export const isMount = (route: unknown): route is Mount => isRoute(route) && route.mounted !== undefined;
 
 const NO_TABLE = 'routes and rules: must be members of a plain object';
 
