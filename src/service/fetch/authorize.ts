@@ -6,7 +6,6 @@ import type { Replied, Replies } from '../../gate/replies/refusal-replies.ts';
 import { pairsOf } from '../../gate/replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
 import { andThen, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
-import { isJsonObject } from '../../verify/base/encoding.ts';
 import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
 import { HandlerReply } from '../routes/handler-result.ts';
 import { isResponse } from './response.ts';
@@ -39,7 +38,7 @@ export class Refusal extends HandlerReply {
 
 /** Whether `new Response(refusal.body, refusal)` has made it. Others may have added fields since. */
 export function isMadeOf(result: unknown, { status, headers }: Refusal) {
-  if (!isJsonObject(result) || !isResponse(result) || result.status !== status) return false;
+  if (!isResponse(result) || result.status !== status) return false;
 
   const sent = new Map(result.headers.entries());
   const made = [...new Headers(headers)];

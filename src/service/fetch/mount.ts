@@ -3,7 +3,6 @@
 // makes of the path.
 import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
-import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
@@ -67,7 +66,7 @@ export function mount<Admitted extends Caller<unknown> | undefined>(
 }
 
 function requireResponse(result: unknown) {
-  if (isJsonObject(result) && isResponse(result)) return result;
+  if (isResponse(result)) return result;
   throw new UsageError(NO_RESPONSE);
 }
 

@@ -2,6 +2,7 @@
 // and polyfills have their own. Promises: no field frames the message or is for one hop, and no other code
 // reads the body. Does not read it: stream.ts does.
 import type { Reply } from '../../gate/replies/reply.ts';
+import { isJsonObject } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
 /** What a `Response` of any class has. */
@@ -34,7 +35,9 @@ export const isResponseReply = (reply: Reply | undefined): reply is ResponseRepl
   reply !== undefined && 'body' in reply;
 
 /** A list is JSON, although it has `entries`. */
-export function isResponse(value: object): value is FetchResponse {
+export function isResponse(value: unknown): value is FetchResponse {
+  if (!isJsonObject(value)) return false;
+
   const { status, headers, body }: Partial<FetchResponse> = value;
   if (typeof status !== 'number' || Array.isArray(headers)) return false;
 

@@ -2,7 +2,6 @@
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
 import { andThen, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
-import { isJsonObject } from '../../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import type { Asked } from '../../gate/decide.ts';
@@ -174,7 +173,7 @@ function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) 
 
 /** A stream that comes too late, or is refused. Throws if the result does not let itself be read. */
 function discardUnsent(result: unknown) {
-  if (isJsonObject(result) && isResponse(result)) discard(result.body);
+  if (isResponse(result)) discard(result.body);
 }
 
 /** The one place for what inputs, handlers and their streams throw. */

@@ -47,7 +47,7 @@ export function replyToResult(result: unknown, method: string, hasCors = false):
 
   const json = jsonOf(result);
   if (json !== undefined) return jsonReply(200, json);
-  if (isJsonObject(result) && isResponse(result)) return ownReply(replyToResponse(result), hasCors);
+  if (isResponse(result)) return ownReply(replyToResponse(result), hasCors);
   throw new UsageError(NO_JSON);
 }
 
