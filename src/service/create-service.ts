@@ -60,12 +60,7 @@ export interface Kind {
   readonly name: string;
   readonly clock: Clock;
   /** Forward-auth reads auth requests, which are about other requests. */
-  readonly createReaders: (
-    routes: Routes,
-    ownRoutes: readonly Route[],
-    early: Early,
-    ownPaths?: readonly string[],
-  ) => Readers;
+  readonly createReaders: typeof createRouteReaders;
   readonly isPolicy: boolean;
 }
 
