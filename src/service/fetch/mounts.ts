@@ -50,7 +50,7 @@ export function withMounts(readers: Readers, mounts: readonly Mount[], options: 
 
   const matchRoute: Readers['matchRoute'] = (facts) => {
     const matched = readers.matchRoute(facts);
-    if (matched === undefined || matched.isOwn) return matched;
+    if (matched.isOwn) return matched;
 
     const wanted = facts.method === 'HEAD' ? 'GET' : facts.method;
     const isTaken = matched.matches.some(({ route }) => route.method === wanted);

@@ -19,7 +19,7 @@ import { checkMessage, type Exchange } from './exchange.ts';
 export interface Readers {
   readonly readFacts: (request: Exchange['request'] & RawRequest) => RequestFacts | Refused;
   readonly early: Early;
-  readonly matchRoute: (facts: RequestFacts) => Matched | undefined;
+  readonly matchRoute: (facts: RequestFacts) => Matched;
 }
 
 export interface PipelineOptions extends HandlerOptions {
@@ -45,10 +45,7 @@ export class Pipeline {
     const replied = early(facts);
     if (replied !== undefined) return extendRecord({ facts }, replied);
 
-    const matched = matchRoute(facts);
-    if (matched === undefined) return turnAway({ facts }, refuseUnmatched(facts));
-
-    return this.#respondTo(exchange, facts, matched);
+    return this.#respondTo(exchange, facts, matchRoute(facts));
   }
 
   #respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
@@ -162,12 +159,12 @@ function matchFor(method: string, matches: readonly Match[]) {
   return undefined;
 }
 
-function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[] = []) {
+function refuseUnmatched({ uri }: RequestFacts, matches: readonly Match[]) {
   if (uri !== undefined) return refuse('route-missing');
   if (matches.length === 0) return refuse('not_found');
 
   const methods = matches.map(({ route }) => route.method);
-  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method));
   return refuseMethod([...new Set(allowed)]);
 }
 

@@ -42,8 +42,8 @@ export interface Matched {
   readonly isOwn: boolean;
 }
 
-/** `undefined` for a path without canonical form. */
-type MatchPath = (path: string) => Matched | undefined;
+/** At a path without canonical form. */
+const NOTHING: Matched = Object.freeze({ demands: [], matches: [], isOwn: false });
 
 /**
  * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`. There is no
@@ -54,7 +54,7 @@ export function createRouter(
   rules: readonly PrefixRule[] = [],
   ownRoutes: readonly Route[] = [],
   ownPaths: readonly string[] = [],
-): MatchPath {
+): (path: string) => Matched {
   // The application may change its list.
   const kept = rules.slice();
   const index = indexOf(routes);
@@ -63,7 +63,7 @@ export function createRouter(
 
   function search(path: string) {
     const texts = pathSegments(path);
-    if (texts === undefined) return undefined;
+    if (texts === undefined) return NOTHING;
 
     const taken = own.find(texts);
     const covering = taken[0] ? [] : kept.filter(({ prefix }) => isBelow(prefix, texts));
