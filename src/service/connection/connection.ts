@@ -75,7 +75,10 @@ export class Connection {
       // Once what has arrived is parsed.
       setImmediate(() => this.finishUp());
     }
-    if (this.#isFarAhead) this.#hold();
+    if (this.#isFarAhead) {
+      this.#isHeld = true;
+      pauseReading(this.#socket);
+    }
   }
 
   get #isFarAhead() {
@@ -90,17 +93,6 @@ export class Connection {
       this.#discardRest();
       this.#socket.on('end', () => this.leave());
     }
-  }
-
-  #hold() {
-    this.#isHeld = true;
-    pauseReading(this.#socket);
-  }
-
-  #resume() {
-    this.#isHeld = false;
-    const isLast = this.#makeFinalText !== undefined || this.isEnding;
-    if (!isLast) resumeReading(this.#socket);
   }
 
   get arriving() {
@@ -151,7 +143,11 @@ export class Connection {
     this.#underWay.shift();
     this.#bytesRead = this.#socket.bytesRead;
     this.#idleSinceMillis = undefined;
-    if (this.#isHeld && !this.#isFarAhead) this.#resume();
+    if (this.#isHeld && !this.#isFarAhead) {
+      this.#isHeld = false;
+      const isLast = this.#makeFinalText !== undefined || this.isEnding;
+      if (!isLast) resumeReading(this.#socket);
+    }
     this.#endWithFinalText();
   };
 

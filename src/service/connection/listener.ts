@@ -166,10 +166,6 @@ export class Listener {
     this.#cancelSweep = this.#clock.after(SWEEP_MILLIS, () => this.#sweep());
   }
 
-  #finishUp() {
-    for (const connection of this.#connections.values()) connection.finishUp();
-  }
-
   /**
    * RFC 9112 §9.6: in-flight requests get their responses, then connections close. Resolves within ten
    * seconds.
@@ -197,7 +193,7 @@ export class Listener {
 
       whenQuiet(this.server, this.#clock, () => {
         this.server.close(finish);
-        this.#finishUp();
+        for (const connection of this.#connections.values()) connection.finishUp();
         this.#responder.release();
         this.#sweepLater();
       });
