@@ -42,8 +42,6 @@ export function discardBody(exchange: Exchange, { body }: ResponseReply) {
   discard(body);
 }
 
-type EndRead = (end: undefined) => void;
-
 /** Takes a body from its reader to the client. */
 export class BodyWriter {
   readonly #exchange;
@@ -54,7 +52,7 @@ export class BodyWriter {
   #ahead: Promise<Uint8Array | undefined> | undefined;
   #isOver = false;
   #wake = nothing;
-  #endRead: EndRead = nothing;
+  #endRead: (end: undefined) => void = nothing;
   #cancelTimer = nothing;
 
   constructor(exchange: Exchange, reply: ResponseReply) {

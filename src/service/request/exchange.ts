@@ -29,10 +29,11 @@ export class Exchange {
   isStreaming = false;
   /** Why a mount's body could not be read to its end: what reads its stream may hide that. */
   bodyFailure?: unknown;
+  /** Why reading the body must stop, or not begin. */
+  bodyRefusal: Refused | undefined;
   #controller: AbortController | undefined;
   #abort = nothing;
   #interrupt = nothing;
-  #bodyRefusal: Refused | undefined;
   #stopReadingBody = nothing;
 
   constructor(
@@ -88,14 +89,9 @@ export class Exchange {
     this.#interrupt = bind(check);
   }
 
-  /** Why reading the body must stop, or not begin. */
-  get bodyRefusal() {
-    return this.#bodyRefusal;
-  }
-
   /** For the listener, which sees invalid and late bodies. */
   refuseBody(refused: Refused) {
-    this.#bodyRefusal = refused;
+    this.bodyRefusal = refused;
     this.#stopReadingBody();
   }
 
