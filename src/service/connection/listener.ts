@@ -49,9 +49,6 @@ function createNodeServer(requestMillis: number) {
   });
 }
 
-/** What the listener needs of a responder. */
-type Responds = Pick<Responder, 'startTiming' | 'respond' | 'refuseConnection' | 'hold' | 'release'>;
-
 export class Listener {
   readonly server;
   readonly #responder;
@@ -66,7 +63,7 @@ export class Listener {
   /** For how long the process has run: while it is stopped, no client is late. */
   #ranMillis = 0;
 
-  constructor(responder: Responds, clock: Clock, requestMillis = REQUEST_MILLIS) {
+  constructor(responder: Pick<Responder, keyof Responder>, clock: Clock, requestMillis = REQUEST_MILLIS) {
     this.#responder = responder;
     this.#clock = clock;
     this.#requestMillis = requestMillis;
