@@ -11,7 +11,7 @@ import { listen } from './connection/listen.ts';
 import { Listener } from './connection/listener.ts';
 import { describeRoutes, mountProblems, withMounts } from './fetch/mounts.ts';
 import { readServiceOptions, type ServiceOptions, type ServiceValues } from './options.ts';
-import { Pipeline, type PipelineOptions, type Readers } from './request/pipeline.ts';
+import { Pipeline, type Readers } from './request/pipeline.ts';
 import { Responder } from './request/responder.ts';
 import { tellResponses } from './request/tell-responses.ts';
 import { get, type Route, type Routes } from './routes/route.ts';
@@ -102,26 +102,25 @@ export function composeService(served: Routes, values: ServiceValues, kind: Kind
   const routes = describeRoutes(served.routes);
   const checks = createChecks(values, { ...kind, routes, ownRoutes, isService: true });
 
-  const hiddenField = Part.contentOf(values.clientCertificates)?.field;
-  const options = { ...checks, ...values, clock: kind.clock, hiddenField };
   const ownPaths = Part.contentOf(values.metadata)?.paths;
   const readers = kind.createReaders(served, ownRoutes, checks.early, ownPaths);
   Part.use(values, ...Object.values(values.issuers));
 
-  return { ...checks, phase, responder: composeResponder(served, readers, checks, options) };
+  return { ...checks, phase, responder: composeResponder(served, readers, checks, values, kind) };
 }
 
 function composeResponder(
   served: Routes,
   readers: Readers,
   checks: Checks,
-  options: ServiceValues & PipelineOptions,
+  values: ServiceValues,
+  { clock }: Kind,
 ) {
-  const { clock } = options;
+  const hiddenField = Part.contentOf(values.clientCertificates)?.field;
+  const options = { ...checks, ...values, clock, hiddenField };
   const withAll = withMounts(readers, served.routes.filter(isMount), options);
-  const pipeline = new Pipeline(withAll, options);
-  const observer = tellResponses(checks.observer, options, clock, checks.log);
-  return new Responder(pipeline, checks.replies, observer, clock);
+  const observer = tellResponses(checks.observer, values, clock, checks.log);
+  return new Responder(new Pipeline(withAll, options), checks.replies, observer, clock);
 }
 
 /** Where it listens. */
