@@ -92,6 +92,7 @@ interface Verification {
   readonly surroundings: Surroundings;
   readonly verifyToken: TokenVerifier;
   readonly checkSender: SenderCheck;
+  /** None where the log takes no lines about single refusals. */
   readonly expect: Expect | undefined;
 }
 
@@ -102,7 +103,7 @@ function createVerification(
   surroundings: Surroundings,
   joined: Joined | undefined,
 ): Verification {
-  const { clock, count } = surroundings;
+  const { clock, count, level } = surroundings;
   const verifyToken = createTokenVerifier(issuers, clock, values.tokenCacheEntries, count);
   const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(values.dpopMode);
 
@@ -110,7 +111,7 @@ function createVerification(
     surroundings,
     verifyToken: joined?.protect(verifyToken) ?? verifyToken,
     checkSender: createSenderCheck(values, replayStore, count, confirm),
-    expect: createExpect(issuers, values),
+    expect: level === 'debug' ? createExpect(issuers, values) : undefined,
   };
 }
 
@@ -144,9 +145,8 @@ function createObserverOf(
   { clock, isService }: Serving,
   expect: Expect | undefined,
 ): Observer {
-  const { log, level, isAccessLogged = false } = values.log ?? {};
+  const { log, isAccessLogged = false } = values.log ?? {};
   const { count, meter } = Part.contentOf(values.metrics) ?? {};
   const ofRequests = isService ? { isAccessLogged, meter } : { isAccessLogged: false, meter: undefined };
-  const isRefusalLogged = level === 'debug';
-  return new Observer({ clock, log, count, expect, isRefusalLogged, ...ofRequests });
+  return new Observer({ clock, log, count, expect, ...ofRequests });
 }

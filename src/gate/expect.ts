@@ -1,18 +1,13 @@
 // What a refused token or proof was compared with, for the log at `debug`. Promises: it says what options,
 // routes and keys say, and of the request only its bounded host and path; nothing of a token or proof.
-import { printable, printableSetting, type Fields, type LogLevel } from '../verify/base/events.ts';
+import { printable, printableSetting, type Fields } from '../verify/base/events.ts';
 import { requestUri, type UriOptions } from '../verify/request/uri.ts';
 import type { Issuer } from '../verify/token/verify.ts';
 import type { RequestRecord } from './record.ts';
 
 export type Expect = (record: RequestRecord) => Fields;
 
-type ExpectOptions = UriOptions & Readonly<{ log: { readonly level: LogLevel } | undefined }>;
-
-/** `undefined` at other levels, which would not log it. */
-export function createExpect(issuers: readonly Issuer[], options: ExpectOptions): Expect | undefined {
-  if (options.log?.level !== 'debug') return undefined;
-
+export function createExpect(issuers: readonly Issuer[], options: UriOptions): Expect {
   return function expect(record) {
     const { reason } = record;
     const named = issuers.find(({ name }) => name === record.issuerName);

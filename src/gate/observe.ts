@@ -33,11 +33,9 @@ interface ObserverOptions {
   readonly clock: Clock;
   readonly log: Log | undefined;
   readonly isAccessLogged: boolean;
-  /** Whether the log takes lines about single refusals. */
-  readonly isRefusalLogged: boolean;
   readonly count: Count | undefined;
   readonly meter: Meter | undefined;
-  /** Without it, refusals are logged without what this side expected. */
+  /** Without it, single refusals are not logged. */
   readonly expect: Expect | undefined;
 }
 
@@ -110,22 +108,20 @@ export class Observer {
 
   /** For speed: no fields are gathered for a line that is not written. */
   #isLogged(reason: RequestReason | undefined, isProbe: boolean) {
-    const { isAccessLogged, isRefusalLogged } = this.#options;
+    const { isAccessLogged, expect } = this.#options;
     if (reason === undefined) return isAccessLogged && !isProbe;
-    return isAccessLogged || isRefusalLogged || reason === 'bug';
+    return isAccessLogged || expect !== undefined || reason === 'bug';
   }
 
   #logRefusal(log: Log, record: RequestRecord, fields: Fields) {
     const { expect } = this.#options;
     const { reason, route, bug, thrown } = record;
-    if (reason === undefined) return;
-
-    if (reason !== 'bug') {
-      return log('request refused', expect === undefined ? fields : { ...fields, ...expect(record) });
+    if (reason === 'bug') {
+      const method = route ? printable(route.method) : fields.method;
+      log('request failed', { ...fields, method, ...bug }, thrown?.error);
+    } else if (reason !== undefined && expect !== undefined) {
+      log('request refused', { ...fields, ...expect(record) });
     }
-
-    const method = route ? printable(route.method) : fields.method;
-    log('request failed', { ...fields, method, ...bug }, thrown?.error);
   }
 }
 

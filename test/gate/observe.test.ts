@@ -11,7 +11,7 @@ import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
 
-const NOTHING = { count: undefined, meter: undefined, expect: undefined, isRefusalLogged: true };
+const NOTHING = { count: undefined, meter: undefined, expect: undefined };
 
 const ARRIVED = { arrivedAtMillis: 0, request: { rawHeaders: [] } };
 
@@ -23,8 +23,8 @@ function observing(level: LogLevel = 'info', isAccessLogged = false) {
   const clock = new TestClock(0);
   const lines: Record<string, unknown>[] = [];
   const log = createLog(level, (line) => lines.push(JSON.parse(line)), clock.now);
-  const isRefusalLogged = level === 'debug';
-  const observer = new Observer({ ...NOTHING, log, clock, isAccessLogged, isRefusalLogged });
+  const expect = level === 'debug' ? () => ({}) : undefined;
+  const observer = new Observer({ ...NOTHING, log, clock, isAccessLogged, expect });
   /** The lines logged since the last call, without time and level. */
   const logged = () => lines.splice(0).map(({ time, level: _, ...line }) => line);
   return {
@@ -149,7 +149,6 @@ test('reads no clock and no field for a refusal that the log does not take, but 
     clock: { now: () => 0, monotonic, after: () => () => {} },
     count: (event, word) => counted.push(`${event} ${word}`),
     isAccessLogged: false,
-    isRefusalLogged: false,
   });
   const request = { rawHeaders: new Proxy([], { get: () => assert.fail('reads the fields') }) };
 

@@ -51,7 +51,7 @@ export async function createRoutes({
   const way = createAnswers(values, serving, {
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
-    expect: undefined,
+    expect: () => ({}),
     surroundings: { clock, log: Part.contentOf(log).log, count },
   });
   const served = { routes, rules: policy };

@@ -127,7 +127,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'no fields are gathered for a line that is not written',
     'no-token',
     'gate/observe.ts',
-    "isAccessLogged || isRefusalLogged || reason === 'bug'",
-    'isAccessLogged || isRefusalLogged || reason.length > 0',
+    "isAccessLogged || expect !== undefined || reason === 'bug'",
+    'isAccessLogged || expect !== undefined || reason.length > 0',
   ),
 ];

@@ -125,7 +125,8 @@ export async function startWith(
   const serving = { clock, name: 'A', routes: [], ownRoutes: [], isService: true };
   const values = await optionValuesOf(settings, { log });
   const surroundings = { clock, log: Part.contentOf(log).log, count: undefined };
-  const way = createAnswers(values, serving, { verifyToken, checkSender, expect: undefined, surroundings });
+  const expect = () => ({});
+  const way = createAnswers(values, serving, { verifyToken, checkSender, expect, surroundings });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = new Pipeline(readers, { ...way, ...limits, clock });
   const responder = new Responder(pipeline, way.replies, way.observer, clock);
