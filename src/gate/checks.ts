@@ -3,25 +3,20 @@
 import type { Clock } from '../verify/base/clock.ts';
 import type { Log, Surroundings } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
-import { createSenderCheck, type SenderCheck } from '../verify/caller.ts';
+import { createSenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createIssuers, haveKeys } from '../verify/issuers.ts';
-import { createTokenVerifier, type Issuer, type TokenVerifier } from '../verify/token/verify.ts';
-import { createDecide, type Decide } from './decide.ts';
+import { createTokenVerifier, type Issuer } from '../verify/token/verify.ts';
+import { createDecide, type Decide, type DecideOptions } from './decide.ts';
 import { createExpect, type Expect } from './expect.ts';
 import { Observer } from './observe.ts';
-import type { Cors, GateValues, Joined } from './options.ts';
-import type { Early, MatchedRoute } from './record.ts';
+import type { GateValues, Joined, Watched } from './options.ts';
+import type { Early } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
 
 /** What serves: a gate, or the routes of a service. */
-interface Serving {
+interface Serving extends Pick<Watched, 'name' | 'routes' | 'ownRoutes'> {
   readonly clock: Clock;
-  /** For metrics. */
-  readonly name: string;
-  readonly routes: readonly MatchedRoute[];
-  /** Such as the probes. */
-  readonly ownRoutes: readonly MatchedRoute[];
   /** Whether it answers preflights, and counts requests. */
   readonly isService: boolean;
   /** Forward-auth: all challenges stand in one field. */
@@ -73,11 +68,9 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
 
 const refresh = ({ keys }: Issuer) => keys.refresh();
 
-const NO_LOG: Log = () => {};
-
-function surroundingsOf({ log, metrics }: GateValues, { clock }: Serving): Surroundings {
-  const { count } = Part.contentOf(metrics) ?? {};
-  return { clock, log: log?.log ?? NO_LOG, count, level: log?.level };
+function surroundingsOf(values: GateValues, { clock }: Serving): Surroundings {
+  const { log = () => {}, level } = values.log ?? {};
+  return { clock, log, count: Part.contentOf(values.metrics)?.count, level };
 }
 
 /** In this process, unless an option says where. */
@@ -88,10 +81,7 @@ function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
 }
 
 /** What decides on tokens and proofs, and tells what they were compared with. */
-interface Verification {
-  readonly surroundings: Surroundings;
-  readonly verifyToken: TokenVerifier;
-  readonly checkSender: SenderCheck;
+interface Verification extends DecideOptions {
   /** None where the log takes no lines about single refusals. */
   readonly expect: Expect | undefined;
 }
@@ -104,10 +94,12 @@ function createVerification(
   joined: Joined | undefined,
 ): Verification {
   const { clock, count, level } = surroundings;
+  const { dpopMode } = values;
   const verifyToken = createTokenVerifier(issuers, clock, values.tokenCacheEntries, count);
-  const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(values.dpopMode);
+  const confirm = Part.contentOf(values.clientCertificates)?.createConfirm(dpopMode);
 
   return {
+    dpopMode,
     surroundings,
     verifyToken: joined?.protect(verifyToken) ?? verifyToken,
     checkSender: createSenderCheck(values, replayStore, count, confirm),
@@ -117,36 +109,31 @@ function createVerification(
 
 export function createAnswers(values: GateValues, serving: Serving, verification: Verification): Answers {
   const { isService, isPolicy = false } = serving;
-  const observer = createObserverOf(values, serving, verification.expect);
   const cors = createCors(values, serving);
 
   const metadata = Part.contentOf(values.metadata);
   const challenges = { ...values, ...metadata, joinsChallenges: isPolicy };
-  const replyToReader = metadata?.createEarly({ ...values, log: values.log?.log ?? NO_LOG });
+  const replyToReader = metadata?.createEarly({ ...values, log: verification.surroundings.log });
   // Preflights are for the server behind a gate.
   const replyToPreflight = isService ? cors?.preflight : undefined;
 
   return {
-    decide: createDecide({ ...verification, dpopMode: values.dpopMode }),
+    decide: createDecide(verification),
     early: (facts) => replyToReader?.(facts) ?? replyToPreflight?.(facts),
     replies: createReplies(challenges, cors ?? SAME_ORIGIN, values.onError),
-    observer,
+    observer: createObserver(values, isService, verification),
   };
 }
 
-function createCors({ cors, dpopMode }: GateValues, { routes }: Serving): Cors | undefined {
+function createCors({ cors, dpopMode }: GateValues, { routes }: Serving) {
   const methods = [...new Set(routes.map(({ method }) => method))];
   return Part.contentOf(cors)?.({ dpopMode, methods });
 }
 
 /** A gate sees no response, so it neither logs nor measures requests. */
-function createObserverOf(
-  values: GateValues,
-  { clock, isService }: Serving,
-  expect: Expect | undefined,
-): Observer {
+function createObserver(values: GateValues, isService: boolean, { surroundings, expect }: Verification) {
   const { log, isAccessLogged = false } = values.log ?? {};
-  const { count, meter } = Part.contentOf(values.metrics) ?? {};
+  const meter = Part.contentOf(values.metrics)?.meter;
   const ofRequests = isService ? { isAccessLogged, meter } : { isAccessLogged: false, meter: undefined };
-  return new Observer({ clock, log, count, expect, ...ofRequests });
+  return new Observer({ ...surroundings, log, expect, ...ofRequests });
 }

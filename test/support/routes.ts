@@ -49,6 +49,7 @@ export async function createRoutes({
   const values = { ...(await valuesOf(settings, { log })), onError };
   const serving = { clock, name: 'own table', routes: [], ownRoutes: [], isService: true };
   const way = createAnswers(values, serving, {
+    dpopMode: values.dpopMode,
     verifyToken: verify,
     checkSender: sender(senderWith(environment)),
     expect: () => ({}),

@@ -124,9 +124,13 @@ export async function startWith(
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };
   const serving = { clock, name: 'A', routes: [], ownRoutes: [], isService: true };
   const values = await optionValuesOf(settings, { log });
-  const surroundings = { clock, log: Part.contentOf(log).log, count: undefined };
-  const expect = () => ({});
-  const way = createAnswers(values, serving, { verifyToken, checkSender, expect, surroundings });
+  const way = createAnswers(values, serving, {
+    dpopMode: settings.dpopMode,
+    surroundings: { clock, log: Part.contentOf(log).log, count: undefined },
+    verifyToken,
+    checkSender,
+    expect: () => ({}),
+  });
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = new Pipeline(readers, { ...way, ...limits, clock });
   const responder = new Responder(pipeline, way.replies, way.observer, clock);
