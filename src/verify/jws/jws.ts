@@ -24,43 +24,26 @@ export interface UnverifiedJws {
 
 /** Verifies nothing. */
 export function parseCompact(text: string): UnverifiedJws | Refused {
-  const parts = splitCompact(text);
-  if (parts === undefined) return refuse('token-malformed');
+  const first = text.indexOf('.');
+  const last = text.lastIndexOf('.');
+  // RFC 7515 §5.2(1), RFC 7516 §9: a JWE, unsupported, has five parts.
+  if (first >= last || text.indexOf('.', first + 1) !== last) return refuse('token-malformed');
 
-  // RFC 7515 §5.2(6), (7)
-  const { headerText, payloadText, signatureText, signingInput } = parts;
-  const payloadBytes = decodeBase64url(payloadText);
-  const signature = decodeBase64url(signatureText);
-  if (payloadBytes === undefined || signature === undefined) return refuse('token-malformed');
+  // RFC 7515 §5.2(2), (6), (7)
+  const headerBytes = decodeBase64url(text.slice(0, first));
+  const payloadBytes = decodeBase64url(text.slice(first + 1, last));
+  const signature = decodeBase64url(text.slice(last + 1));
+  if (!headerBytes || !payloadBytes || !signature) return refuse('token-malformed');
 
-  const header = parseHeader(headerText);
-  if (header instanceof Refused) return header;
+  // RFC 7515 §5.2(3)
+  const header = parseJsonObject(headerBytes);
+  if (header === undefined) return refuse('header-malformed');
 
   // RFC 7519 §7.2(10)
   const payload = parseJsonObject(payloadBytes);
-  return payload === undefined ? refuse('payload-malformed') : { header, payload, signingInput, signature };
-}
-
-/** RFC 7515 §5.2(1), RFC 7516 §9: a JWE, unsupported, has five parts. */
-function splitCompact(text: string) {
-  const first = text.indexOf('.');
-  const last = text.lastIndexOf('.');
-  if (first >= last || text.indexOf('.', first + 1) !== last) return undefined;
-
-  return {
-    headerText: text.slice(0, first),
-    payloadText: text.slice(first + 1, last),
-    signatureText: text.slice(last + 1),
-    signingInput: text.slice(0, last),
-  };
-}
-
-/** RFC 7515 §5.2(2), (3) */
-function parseHeader(text: string): JsonObject | Refused {
-  const bytes = decodeBase64url(text);
-  if (bytes === undefined) return refuse('token-malformed');
-
-  return parseJsonObject(bytes) ?? refuse('header-malformed');
+  return payload === undefined
+    ? refuse('payload-malformed')
+    : { header, payload, signingInput: text.slice(0, last), signature };
 }
 
 /** In lower case, without `application/` (RFC 7515 §4.1.9). */
