@@ -9,7 +9,7 @@ import { refuse, Refused, unavailable, type Found } from './base/refusal.ts';
 import type { RequestFacts } from './request/facts.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
 import type { Credentials, DpopMode, Scheme } from './credentials.ts';
-import { createProofVerifier, type Proof, type ProofOptions } from './dpop/proof.ts';
+import { createProofVerifier, type ProofOptions } from './dpop/proof.ts';
 import type { ReplayStore } from './dpop/replay.ts';
 
 /** Stricter: never read from a namespace, which could hold another `iss` (RFC 7519 §4.1). */
@@ -159,15 +159,6 @@ export function createSenderCheck(
   const knowsCertificates = confirmCertificate !== undefined;
   const takesAsUnbound = knowsCertificates || options.dpopMode === 'DISABLED';
 
-  /** RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new. */
-  function recordOnce({ thumbprint, jti, expiresAtSeconds }: Proof, nowMillis: number) {
-    const recorded = replayStore.record(thumbprint, jti, expiresAtSeconds, Math.floor(nowMillis / 1000));
-    return andThen(recorded, (verdict) => {
-      count?.('proof', verdict);
-      return verdict;
-    });
-  }
-
   const checkProof: SenderCheck = (token, credentials, facts, nowMillis) => {
     const { claims } = verifiedOf(token);
     const boundThumbprint = confirmedThumbprint(claims.cnf, knowsCertificates);
@@ -179,15 +170,18 @@ export function createSenderCheck(
     const proof = verifyProof(credentials.proof, credentials.token, facts, nowMillis);
     if (proof instanceof Refused) return proof;
 
-    const { freshNonce } = proof;
+    const { thumbprint, jti, expiresAtSeconds, freshNonce } = proof;
     // RFC 9449 §4.3(12), second half; §6.1
-    if (proof.thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
+    if (thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
 
-    return andThen(recordOnce(proof, nowMillis), (verdict) =>
-      verdict === 'new'
+    // RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new.
+    const recorded = replayStore.record(thumbprint, jti, expiresAtSeconds, Math.floor(nowMillis / 1000));
+    return andThen(recorded, (verdict) => {
+      count?.('proof', verdict);
+      return verdict === 'new'
         ? new CheckedCaller(token, claims, 'DPoP', nowMillis, freshNonce)
-        : NOT_NEW[verdict].with({ freshNonce }),
-    );
+        : NOT_NEW[verdict].with({ freshNonce });
+    });
   };
 
   return function checkSender(token, credentials, facts, nowMillis) {

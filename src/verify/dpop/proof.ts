@@ -24,7 +24,7 @@ export interface ProofOptions extends UriOptions {
   readonly dpopNonceSecret: string | undefined;
 }
 
-export interface Proof {
+interface Proof {
   /** RFC 7638, of its key. */
   readonly thumbprint: string;
   readonly jti: string;
