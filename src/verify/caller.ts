@@ -146,7 +146,10 @@ export type SenderCheck = (
  */
 export type ConfirmCertificate = (cnf: unknown, scheme: Scheme, facts: RequestFacts) => Refused | undefined;
 
-export type SenderOptions = ProofOptions & Readonly<{ dpopMode: DpopMode }>;
+export interface SenderOptions extends ProofOptions {
+  /** Whether DPoP proofs are refused, allowed or required. Default: `ALLOWED`. */
+  readonly dpopMode: DpopMode;
+}
 
 /** Creates the check on how a token is presented, in the order of docs/how-a-request-is-checked.md. */
 export function createSenderCheck(

@@ -17,7 +17,7 @@ import {
   type RulesOf,
 } from './base/option.ts';
 import { Part } from './base/part.ts';
-import type { DpopMode } from './credentials.ts';
+import type { SenderOptions } from './caller.ts';
 import type { CreateReplayStore, IsNewProof } from './dpop/replay.ts';
 import type { Connect, FetchKeySet, KeyAccessPart } from './keys/fetch.ts';
 import { ALGORITHM_NAMES, type Algorithm } from './keys/jwk.ts';
@@ -114,25 +114,11 @@ export interface ReplayStorePart extends Part<'replayStore', CreateReplayStore> 
 export interface ConnectPart extends Part<'connect', Connect> {}
 
 /** Of the checks of tokens and proofs, with all defaults. */
-export interface CheckValues {
-  /** Whether DPoP proofs are refused, allowed or required. Default: `ALLOWED`. */
-  readonly dpopMode: DpopMode;
-  /** How old a proof may be. Default: 300. */
-  readonly dpopIatOffsetSeconds: number;
-  /** How far in the future a proof may have been issued. Default: 30. */
-  readonly dpopIatLeewaySeconds: number;
-  /** The algorithms of proofs. Default: all six. */
-  readonly dpopAlgorithms: readonly Algorithm[];
-  /** Turns nonces on: at least 32 characters, shared by the replicas. */
-  readonly dpopNonceSecret: string | undefined;
+export interface CheckValues extends SenderOptions {
   /** How many tokens to cache. Default: 10,000. */
   readonly tokenCacheEntries: number;
   /** Added to `exp` and subtracted from `nbf`. Default: 0. */
   readonly clockToleranceSeconds: number;
-  /** The origin, and path prefix, under which clients see the service. */
-  readonly publicUrl: string | undefined;
-  /** Whether to read `X-Forwarded-Proto` and `X-Forwarded-Host` in place of `publicUrl`. Default: `false`. */
-  readonly trustProxy: boolean;
   /** Default: a store of this process. */
   readonly replayStore: CreateReplayStore | undefined;
   /** How to reach the provider, made by `throughProxy`. */

@@ -16,11 +16,13 @@ const MAX_IMPORTED_KEYS = 1_000;
 const SLOT_MILLIS = 60_000;
 
 export interface ProofOptions extends UriOptions {
-  /** How far `iat` may be in the past. */
+  /** How old a proof may be. Default: 300. */
   readonly dpopIatOffsetSeconds: number;
-  /** How far `iat` may be in the future. */
+  /** How far in the future a proof may have been issued. Default: 30. */
   readonly dpopIatLeewaySeconds: number;
+  /** The algorithms of proofs. Default: all six. */
   readonly dpopAlgorithms: readonly Algorithm[];
+  /** Turns nonces on: at least 32 characters, shared by the replicas. */
   readonly dpopNonceSecret: string | undefined;
 }
 

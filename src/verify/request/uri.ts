@@ -4,9 +4,11 @@
 import { refuse, type Refused } from '../base/refusal.ts';
 import { fieldValues, isHost, type RequestFacts } from './facts.ts';
 
-/** How clients reach the service. `publicUrl` has no trailing slash. */
+/** How clients reach the service. A `publicUrl` that was read has no trailing slash. */
 export interface UriOptions {
+  /** The origin, and path prefix, under which clients see the service. */
   readonly publicUrl: string | undefined;
+  /** Whether to read `X-Forwarded-Proto` and `X-Forwarded-Host` in place of `publicUrl`. Default: `false`. */
   readonly trustProxy: boolean;
 }
 
