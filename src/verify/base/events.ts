@@ -231,17 +231,14 @@ function callSitesOf(error: object): readonly NodeJS.CallSite[] {
   return sites;
 }
 
+/** Where it stands in the source, if source maps are on. */
 function frameOf(site: NodeJS.CallSite) {
   const file = site.getFileName();
-  return originOf(site) ?? `${file}:${site.getLineNumber()}:${site.getColumnNumber()}`;
-}
-
-/** Where it stands in the source, if source maps are on. */
-function originOf(site: NodeJS.CallSite) {
-  const line = site.getLineNumber() ?? 0;
-  const column = site.getColumnNumber() ?? 0;
-  const origin = findSourceMap(site.getFileName() ?? '')?.findEntry(line - 1, column - 1);
-  if (origin === undefined || !('originalSource' in origin)) return undefined;
+  const line = site.getLineNumber();
+  const column = site.getColumnNumber();
+  const map = findSourceMap(file ?? '');
+  const origin = map?.findEntry(Number(line) - 1, Number(column) - 1);
+  if (origin === undefined || !('originalSource' in origin)) return `${file}:${line}:${column}`;
 
   const { originalSource, originalLine, originalColumn } = origin;
   return `${originalSource}:${originalLine + 1}:${originalColumn + 1}`;
