@@ -168,7 +168,8 @@ function fetchResponse(address: URL, socket: Socket, limits: Limits) {
       secureContext,
       // An agent would save 2.8 % of startup, but Node then misses some errors.
       agent: false,
-      headers: headersWith(token),
+      // RFC 6750 §2.1
+      headers: token === undefined ? HEADERS : { ...HEADERS, Authorization: `Bearer ${token}` },
       // Explicit: neither NODE_TLS_REJECT_UNAUTHORIZED nor NODE_OPTIONS changes these.
       rejectUnauthorized: true,
       insecureHTTPParser: false,
@@ -180,10 +181,6 @@ function fetchResponse(address: URL, socket: Socket, limits: Limits) {
     request.on('close', () => reject(new FetchError('connection-failed')));
   });
 }
-
-/** RFC 6750 §2.1 */
-const headersWith = (token: string | undefined) =>
-  token === undefined ? HEADERS : { ...HEADERS, Authorization: `Bearer ${token}` };
 
 export async function readBody(response: AsyncIterable<Buffer>): Promise<Buffer> {
   const body = new ByteBuffer();
