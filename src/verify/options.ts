@@ -256,13 +256,22 @@ export function requireFit(issuers: IssuersByName, options: object) {
 export const ownerOf = (name: string): string => (name === FIRST_ISSUER ? '' : `issuers.${name}: `);
 
 /** Those of an issuer, among other options or alone. */
-export function issuerOf({ keyAccess, tenants, introspection, ...given }: IssuerOptions): IssuerValues {
-  const { domain, jwksUri, issuer = Part.contentOf(tenants)?.template ?? issuerAt(domain) } = given;
-  const { claimNamespace = '', scopeClaim = 'scope', tokenType = 'any' } = given;
-  const { algorithms = DEFAULT_ALGORITHMS, requiredClaims = [] } = given;
+export function issuerOf(given: IssuerOptions): IssuerValues {
+  const { domain, tenants } = given;
+  return Object.freeze({
+    domain,
+    audience: Object.freeze([given.audience].flat()),
+    issuer: given.issuer ?? Part.contentOf(tenants)?.template ?? issuerAt(domain),
+    jwksUri: given.jwksUri,
 
-  const parts = { keyAccess, tenants, introspection };
-  const audience = Object.freeze([given.audience].flat());
-  const own = { domain, audience, issuer, jwksUri, ...parts };
-  return Object.freeze({ ...own, claimNamespace, scopeClaim, tokenType, algorithms, requiredClaims });
+    claimNamespace: given.claimNamespace ?? '',
+    scopeClaim: given.scopeClaim ?? 'scope',
+    tokenType: given.tokenType ?? 'any',
+    algorithms: given.algorithms ?? DEFAULT_ALGORITHMS,
+    requiredClaims: given.requiredClaims ?? [],
+
+    keyAccess: given.keyAccess,
+    tenants,
+    introspection: given.introspection,
+  });
 }
