@@ -6,7 +6,7 @@ import { Refused } from '../verify/base/refusal.ts';
 import { foundOf, type Caller, type SenderCheck } from '../verify/caller.ts';
 import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
 import type { RequestFacts } from '../verify/request/facts.ts';
-import { verifiedOf, type TokenVerifier, type VerifiedToken } from '../verify/token/verify.ts';
+import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
 import { extendRecord, turnAway, type MatchedRoute, type RequestRecord } from './record.ts';
 import { checkAccess, type DecidedAccess } from './rules/access.ts';
 import type { Question, Surroundings } from './rules/further.ts';
@@ -32,25 +32,24 @@ export interface DecideOptions {
 }
 
 export function createDecide({ dpopMode, surroundings, verifyToken, checkSender }: DecideOptions): Decide {
-  function authenticate(facts: RequestFacts): MaybePromise<Caller | Refused | undefined> {
+  function authenticate({ facts, known }: Asked): MaybePromise<Caller | Refused | undefined> {
+    if (known) return known.caller;
+
     const credentials = parseCredentials(facts.rawHeaders, dpopMode);
     if (credentials === undefined || credentials instanceof Refused) return credentials;
 
-    const identify = (token: VerifiedToken | Refused) => {
+    return andThen(verifyToken(credentials.token), function identify(token) {
       if (token instanceof Refused) return token;
 
-      const withFound = (caller: Caller | Refused) =>
-        caller instanceof Refused ? caller.with(verifiedOf(token).found) : caller;
-
       const checked = checkSender(token, credentials, facts, surroundings.clock.now());
-      return andThen(checked, withFound);
-    };
-
-    return andThen(verifyToken(credentials.token), identify);
+      return andThen(checked, function withFound(caller) {
+        return caller instanceof Refused ? caller.with(verifiedOf(token).found) : caller;
+      });
+    });
   }
 
   return function decide(asked) {
-    const { demands, facts, known, isServed } = asked;
+    const { demands, isServed } = asked;
     if (demands.every(isOpen)) return asked;
 
     let record: RequestRecord = asked;
@@ -64,8 +63,7 @@ export function createDecide({ dpopMode, surroundings, verifyToken, checkSender 
     const finish = (refused: Refused | undefined) =>
       refused === undefined ? record : turnAway(record, refused);
 
-    const check = () => andThen(known ? known.caller : authenticate(facts), admit);
-    const decideNow = () => andThen(check(), finish);
+    const decideNow = () => andThen(andThen(authenticate(asked), admit), finish);
     return attempt(decideNow, (error) => turnAway(record, error));
   };
 }
