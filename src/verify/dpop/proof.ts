@@ -47,7 +47,7 @@ type ProofVerifier = (
 export function createProofVerifier(options: ProofOptions): ProofVerifier {
   const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
   const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
-  const checkNonce = dpopNonceSecret === undefined ? () => undefined : createNonceCheck(dpopNonceSecret);
+  const checkNonce = dpopNonceSecret === undefined ? undefined : createNonceCheck(dpopNonceSecret);
 
   function checkProofClaims(
     { jti, htm, htu, iat, ath }: JsonObject,
@@ -105,7 +105,7 @@ export function createProofVerifier(options: ProofOptions): ProofVerifier {
     if (thumbprint instanceof Refused) return thumbprint;
 
     // Last, so that only a client with a good proof gets a nonce.
-    const freshNonce = checkNonce(jws.payload.nonce, nowMillis);
+    const freshNonce = checkNonce?.(jws.payload.nonce, nowMillis);
     if (freshNonce instanceof Refused) return freshNonce;
 
     const { jti, iat } = claims;
