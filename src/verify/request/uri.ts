@@ -22,7 +22,8 @@ export function requestUri(
   if (publicUrl !== undefined) return publicUrl + path;
   if (uri !== undefined) return uri();
 
-  const scheme = isOverTls(socket) ? 'https' : 'http';
+  // Of `node:tls`, as Node's documents say.
+  const scheme = Object(socket).encrypted === true ? 'https' : 'http';
   if (!trustProxy) return host && `${scheme}://${host}${path}`;
 
   const outerScheme = lastHop(rawHeaders, 'x-forwarded-proto') || scheme;
@@ -31,9 +32,6 @@ export function requestUri(
 
   return forwardedUri(outerScheme, outerHost, path);
 }
-
-/** Of `node:tls`, as Node's documents say. */
-const isOverTls = (socket: unknown) => Object(socket).encrypted === true;
 
 /** RFC 6455 §3, §4.1: an upgrade begins as a request of http or https, which some proxies call ws or wss. */
 export function forwardedUri(scheme: string, host: string, path: string): string | Refused {
