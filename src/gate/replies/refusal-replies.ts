@@ -57,7 +57,7 @@ export function createReplies(
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
     const { refusal, thrown } = record;
-    if (isReplied(record)) return record;
+    if (record.reply !== undefined) return record as Replied;
 
     // First: an error has frames only until its stack is read.
     const bug = refusal === undefined ? describeBug(thrown?.error) : undefined;
@@ -84,8 +84,6 @@ export function createReplies(
 
   return { hasCors: crossOrigin !== SAME_ORIGIN, complete, extraFields, finish };
 }
-
-const isReplied = (record: RequestRecord): record is Replied => record.reply !== undefined;
 
 const withReply = (record: RequestRecord, reply: Reply, bug?: Fields) =>
   extendRecord(record, { reply, bug }) as Replied;
