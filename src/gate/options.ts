@@ -22,8 +22,8 @@ import {
   REQUIRED,
   requireFit,
   VERIFY_RULES,
-  type CheckValues,
   type IssuersByName,
+  type IssuersValues,
   type VerifyOptions,
 } from '../verify/options.ts';
 import type { Issuer, TokenVerifier } from '../verify/token/verify.ts';
@@ -178,9 +178,7 @@ export interface GateOptions extends VerifyOptions, Given<Omit<AnswerValues, 'lo
 }
 
 /** Of a gate, with all defaults. */
-export interface GateValues extends CheckValues, AnswerValues {
-  readonly issuers: IssuersByName;
-}
+export interface GateValues extends IssuersValues, AnswerValues {}
 
 /** It stands between quotes in a challenge, before a fragment of ours. */
 const errorDocsUrl: Rule = textMatching(
