@@ -166,7 +166,7 @@ export function createKeySet(
 
     lastLogged = text;
     for (const key of skipped) log('signing key skipped', { issuer, ...key });
-    const kids = usable.map((key) => printable(factsOf(key).kid ?? ''));
+    const kids = facts.map(({ kid = '' }) => printable(kid));
     log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
   }
 
