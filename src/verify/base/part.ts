@@ -6,8 +6,6 @@ import { hideConstructor } from './sealed.ts';
 /** The problem of a part that may serve no other. */
 export const TAKEN = 'serves another already; make one more';
 
-type AnyPart<Content> = Part<string, Content>;
-
 /** Made by one of the functions that the options name. */
 export class Part<Option extends string, Content> {
   readonly #option: Option;
@@ -30,11 +28,11 @@ export class Part<Option extends string, Content> {
     return this.#option;
   }
 
-  static is(value: unknown): value is AnyPart<unknown> {
+  static is(value: unknown): value is Part<string, unknown> {
     return #content in Object(value);
   }
 
-  static contentOf<Content, Absent extends undefined = never>(part: AnyPart<Content> | Absent) {
+  static contentOf<Content, Absent extends undefined = never>(part: Part<string, Content> | Absent) {
     return part && part.#content;
   }
 
