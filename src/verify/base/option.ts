@@ -85,8 +85,6 @@ function ruleFor(name: string | symbol, rules: object, given: object): Rule {
 
 const NOT_PLAIN = 'is inherited or not enumerable; write it as a member of the object itself';
 
-const NO_TEXT = 'must be text';
-
 /** `isGood` is asked for what matches. */
 export const textMatching = (
   pattern: RegExp,
@@ -94,7 +92,7 @@ export const textMatching = (
   isGood: (text: string) => boolean = () => true,
 ): Rule =>
   function checkText(value) {
-    if (typeof value !== 'string') return NO_TEXT;
+    if (typeof value !== 'string') return 'must be text';
     return pattern.test(value) && isGood(value) ? undefined : problem;
   };
 
