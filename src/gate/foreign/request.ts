@@ -58,11 +58,13 @@ function refuseUrl(url: string, authority: string, hosts: readonly string[] = []
   return /[\\\s]/.test(url) ? refuse('target-refused') : undefined;
 }
 
-const ALWAYS_READ = ['authorization', 'dpop'];
-
 /** Names in lower case → values. In Headers, a name has one value, which joins all with commas. */
 function fieldsOf(headers: FetchRequest['headers']) {
-  const fields = new Map<string, string[]>(ALWAYS_READ.map((name) => [name, []]));
+  // Read below even if the iterator has none of them.
+  const fields = new Map<string, string[]>([
+    ['authorization', []],
+    ['dpop', []],
+  ]);
   for (const [field, value] of headers) {
     const name = field.toLowerCase();
     fields.set(name, [...(fields.get(name) ?? []), value]);
