@@ -35,8 +35,8 @@ export type Algorithm = keyof typeof ALGORITHMS;
 
 export const ALGORITHM_NAMES = Object.keys(ALGORITHMS) as readonly Algorithm[];
 
-export const isOneOf = (algorithms: readonly Algorithm[], value: unknown): value is Algorithm =>
-  algorithms.some((name) => name === value);
+export const isOneOf = (algorithms: readonly unknown[], value: unknown): value is Algorithm =>
+  algorithms.includes(value);
 
 interface KeyFacts {
   /** RFC 8725 §3.1 */
