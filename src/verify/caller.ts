@@ -215,12 +215,9 @@ const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'osc'];
 export const isConfirmable = (cnf: unknown): cnf is JsonObject =>
   isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
 
-/** RFC 8705 §3.1 */
-const CERTIFICATE = 'x5t#S256';
-
-/** RFC 9449 §6.1 */
+/** RFC 9449 §6.1, RFC 8705 §3.1 */
 function confirmedThumbprint(cnf: unknown = {}, knowsCertificates: boolean) {
-  const isKnown = isConfirmable(cnf) && (knowsCertificates || cnf[CERTIFICATE] === undefined);
+  const isKnown = isConfirmable(cnf) && (knowsCertificates || cnf['x5t#S256'] === undefined);
   if (!isKnown) return refuse('confirmation-refused');
 
   const { jkt } = cnf;
