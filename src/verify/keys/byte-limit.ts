@@ -79,15 +79,11 @@ export class ByteLimit {
       this.#disconnect();
       throw sorted(error);
     } finally {
-      this.#end();
+      clearInterval(this.#timer);
+      // A connection may be kept.
+      for (const socket of this.#counted) socket.off('data', this.#countData);
+      this.check();
     }
-  }
-
-  #end() {
-    clearInterval(this.#timer);
-    // A connection may be kept.
-    for (const socket of this.#counted) socket.off('data', this.#countData);
-    this.check();
   }
 }
 
