@@ -99,11 +99,11 @@ export function toBeAwaited<Value>(value: MaybePromise<Value>): Promise<Value> {
   const promise = Promise.resolve(value);
   // Where `await` was forgotten, a client that leaves would end the process.
   promise.catch(() => {});
-  return Object.defineProperty(promise, 'refusal', { get: throwNotAwaited });
-}
-
-function throwNotAwaited(): never {
-  throw new TypeError('authorize waits for the decisions of this access; await it');
+  return Object.defineProperty(promise, 'refusal', {
+    get() {
+      throw new TypeError('authorize waits for the decisions of this access; await it');
+    },
+  });
 }
 
 const isLogin = ({ refused }: AnyGuard) => refused.refusal.reason === 'login-insufficient';
