@@ -165,8 +165,8 @@ export function needs(...guards: readonly AnyGuard[]): DecidedAccess<Caller<unkn
   }
 
   const name = guards.map((guard) => guard.name).join(', ');
-  const [shape = requireCaller] = shapes;
-  const admit = (caller: Caller | undefined) => shape(requireCaller(caller));
+  const [shape] = shapes;
+  const admit = shape ? (caller: Caller | undefined) => shape(requireCaller(caller)) : requireCaller;
   return new MadeAccess(name, 'required', admit, guards);
 }
 
