@@ -133,7 +133,6 @@ function createCors({ cors, dpopMode }: GateValues, { routes }: Serving) {
 /** A gate sees no response, so it neither logs nor measures requests. */
 function createObserver(values: GateValues, isService: boolean, { surroundings, expect }: Verification) {
   const { log, isAccessLogged = false } = values.log ?? {};
-  const meter = Part.contentOf(values.metrics)?.meter;
-  const ofRequests = isService ? { isAccessLogged, meter } : { isAccessLogged: false, meter: undefined };
-  return new Observer({ ...surroundings, log, expect, ...ofRequests });
+  const meter = isService ? Part.contentOf(values.metrics)?.meter : undefined;
+  return new Observer({ ...surroundings, log, expect, meter, isAccessLogged: isService && isAccessLogged });
 }
