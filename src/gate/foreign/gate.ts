@@ -135,7 +135,9 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     return verdict;
   }
 
-  const check: GateMethods['check'] = (request, access) => judge(request, access);
-
-  return { check, authorize: authorize as GateMethods['authorize'], admit };
+  return {
+    check: (request, access) => judge(request, access),
+    authorize: authorize as GateMethods['authorize'],
+    admit,
+  };
 }
