@@ -245,12 +245,10 @@ export function readFitting<Values extends GateValues>(
 ): Values {
   const values = readOptions<Values & GateOptions>(given, rules, defaults, REQUIRED);
   requireUse(values);
-  const { metadata } = values;
 
   const publicUrl = values.publicUrl?.replace(/\/$/, '');
-  const url = Part.contentOf(metadata)?.url;
-  const isFit = url === undefined || isSameOrigin(url, publicUrl);
-  if (!isFit) throwProblem('metadata: url', WRONG_RESOURCE);
+  const url = Part.contentOf(values.metadata)?.url;
+  if (url !== undefined && !isSameOrigin(url, publicUrl)) throwProblem('metadata: url', WRONG_RESOURCE);
 
   const issuers = readIssuers(values, values.issuers);
   requireFit(issuers, values);
