@@ -50,18 +50,17 @@ export function createReplies(
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
 
-  function report({ error }: { readonly error: unknown }, { facts, route }: RequestRecord) {
-    const about = { method: facts?.method || null, route: route?.pattern ?? null };
-    void ignoreErrors(() => onError(error, about));
-  }
-
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
-    const { refusal, thrown } = record;
     if (record.reply !== undefined) return record as Replied;
 
+    const { refusal, thrown, facts, route } = record;
     // First: an error has frames only until its stack is read.
     const bug = refusal === undefined ? describeBug(thrown?.error) : undefined;
-    if (thrown !== undefined) report(thrown, record);
+    if (thrown !== undefined) {
+      const { error } = thrown;
+      const about = { method: facts?.method || null, route: route?.pattern ?? null };
+      void ignoreErrors(() => onError(error, about));
+    }
     if (refusal === undefined) return withReply(record, BUG_REPLY, bug);
 
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
