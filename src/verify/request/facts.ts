@@ -85,15 +85,14 @@ export function originPath(target: string): string | Refused {
   return end < 0 ? target : target.slice(0, end);
 }
 
+/** A whole segment, plain or escaped, before a query or fragment. */
+const DOT_SEGMENT = /^(?:[^?#]*[/\\])?(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
+
 /**
  * Gate: a proof covers the path without dot segments (RFC 3986 §5.2.4). Some servers keep them in a Request's
  * `url`, and route by the part before `#`. URL reads `\` as `/`.
  */
-export function hasDotSegments(target: string): boolean {
-  const [path = ''] = target.split(/[?#]/, 1);
-  const isDot = (segment: string) => /^(?:\.|%2e){1,2}$/i.test(segment);
-  return path.split(/[/\\]/).some(isDot);
-}
+export const hasDotSegments = (target: string): boolean => DOT_SEGMENT.test(target);
 
 /**
  * Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, which would cost as much as twenty
