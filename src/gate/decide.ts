@@ -60,8 +60,7 @@ export function createDecide({ dpopMode, surroundings, verifyToken, checkSender 
       return checkAccess(demands, caller, isServed, asked, surroundings);
     };
 
-    const finish = (refused: Refused | undefined) =>
-      refused === undefined ? record : turnAway(record, refused);
+    const finish = (refused?: Refused) => (refused ? turnAway(record, refused) : record);
 
     const decideNow = () => andThen(andThen(authenticate(asked), admit), finish);
     return attempt(decideNow, (error) => turnAway(record, error));
