@@ -43,9 +43,13 @@ function requestOfFetch(request: FetchRequest): ReadRequest {
   const fields = fieldsOf(headers);
   const refused = refuseUrl(url, authority, fields.get('host'));
   fields.set('host', [authority]);
+
+  const rawHeaders: string[] = [];
+  for (const [name, values] of fields) {
+    for (const value of values) rawHeaders.push(name, value);
+  }
   // RFC 9110 §4.2.3: an empty path is `/`. What is no http(s) URL has none.
-  const path = asSent && (target || '/');
-  return { method, url: path, rawHeaders: rawHeadersOf(fields), refused };
+  return { method, url: asSent && (target || '/'), rawHeaders, refused };
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {
@@ -81,30 +85,20 @@ function fieldsOf(headers: FetchRequest['headers']) {
   return fields;
 }
 
-function rawHeadersOf(fields: ReadonlyMap<string, readonly string[]>) {
-  const rawHeaders: string[] = [];
-  for (const [name, values] of fields) {
-    for (const value of values) rawHeaders.push(name, value);
-  }
-  return rawHeaders;
-}
-
 /** Node's default limit. */
 const NODE_MAX_FIELDS = 1_000;
 
 /** What this side and the server could read differently. */
 export function refuseForm(request: GateRequest) {
-  const { url = '', originalUrl = url, rawHeaders } = request;
+  const { url = '', originalUrl = url, rawHeaders, socket } = request;
   // RFC 9113 §8.3.1: in HTTP/2 `:authority` and Host can disagree.
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
   if (hasDotSegments(originalUrl)) return refuse('target-refused');
-  return mayLackFields(request) ? refuse('header_fields_too_large') : undefined;
-}
 
-/** Node silently drops fields over its limit, perhaps a second Authorization. */
-function mayLackFields({ rawHeaders, socket }: GateRequest) {
+  // Node silently drops fields over its limit, perhaps a second Authorization.
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;
-  return maxFields !== 0 && rawHeaders.length >= maxFields * 2;
+  const mayLackFields = maxFields !== 0 && rawHeaders.length >= maxFields * 2;
+  return mayLackFields ? refuse('header_fields_too_large') : undefined;
 }
