@@ -27,7 +27,7 @@ const hasUrl = (server: unknown) => typeof Object(server).url === 'string';
 
 /** OpenAPI 3.1 §4.8.1 */
 const serverList: Rule = (value) =>
-  Array.isArray(value) && value.length > 0 && value.every(hasUrl)
+  Array.isArray(value) && value.length > 0 && Array.from(value).every(hasUrl)
     ? undefined
     : 'must be a list of one or more objects with a url';
 
@@ -44,12 +44,15 @@ const INFO_RULES = {
 
 const NO_INFO = 'openApi needs an info with a title and a version';
 
-export function requireInfo(info: OpenApiInfo) {
-  const { title, version, issuer, ...others }: OpenApiInfo = Object(info);
+/** A copy of its own members: those that it inherits would not reach the document. */
+export function readInfo(given: OpenApiInfo): OpenApiInfo {
+  const info = { ...given };
+  const { title, version, issuer, ...others } = info;
   if (typeof title !== 'string' || typeof version !== 'string') throw new TypeError(NO_INFO);
 
   requireMembers('info', others, INFO_RULES);
   if (issuer !== undefined && !URL.canParse(issuer)) throw new TypeError('info: issuer must be a URL');
+  return info;
 }
 
 /** An extension may have any name (OpenAPI 3.1 §4.9). */
@@ -109,6 +112,7 @@ export function requireDetails(routes: readonly Route[], details: OpenApiDetails
       throw new TypeError(`details: ${key} is no route; write one of ${keys.join(', ')}`);
     }
 
+    requireGood(key, object, given);
     requireMembers(key, given, OPERATION_RULES);
     if (given.response !== undefined) requireSchema(given.response);
   }

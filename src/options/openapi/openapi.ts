@@ -9,8 +9,8 @@ import {
   keyOf,
   operationIds,
   present,
+  readInfo,
   requireDetails,
-  requireInfo,
   securityScheme,
   type OpenApiDetails,
   type OpenApiInfo,
@@ -36,10 +36,9 @@ export interface OpenApiDocument {
  */
 export function openApi(served: Routes, info: OpenApiInfo, details: OpenApiDetails = {}): OpenApiDocument {
   const routes = listedRoutes(served);
-  requireInfo(info);
   requireDetails(routes, details);
 
-  const { servers = [{ url: '/' }], issuer, ...ofApi } = info;
+  const { servers = [{ url: '/' }], issuer, ...ofApi } = readInfo(info);
   const schemas: Schemas = {};
   const inForceOf = createInForce(served);
   const paths = pathsOf(routes, inForceOf, details, schemas);

@@ -49,20 +49,20 @@ const pathParameters = (path: string) =>
 /** With `explode`, its members are the parameters. */
 const WHOLE = { name: 'query', in: 'query', style: 'form', explode: true };
 
-/** What a schema says besides its own members, or what these may refer to. */
-const MORE = ['$ref', '$defs', 'definitions', 'allOf', 'anyOf', 'oneOf'];
+/** What a parameter for each member says, or the document. */
+const SAID = ['type', 'properties', 'required', 'additionalProperties', 'title', 'description'];
 
-/** One for each member of an object; of another form, one for all. */
+/** One for each member of an object; of a schema that says more, one for all. */
 function queryParameters({ query }: Route, operationId: string, schemas: Schemas): readonly JsonObject[] {
   if (query === undefined) return [];
 
   const schema = jsonSchemaOf(query.schema, 'input');
-  const { properties, required = [] } = schema;
-  if (properties === undefined || hasReferences(schema) || MORE.some((name) => name in schema)) {
+  if (saysMore(schema)) {
     const whole = schema === ANY ? { type: 'object' } : placed(schema, `${operationId}Query`, schemas);
     return [{ ...WHOLE, schema: whole }];
   }
 
+  const { properties, required } = schema;
   const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
   return Object.entries(Object(properties)).map(([name, each]) => ({
     name,
@@ -70,6 +70,15 @@ function queryParameters({ query }: Route, operationId: string, schemas: Schemas
     required: isRequired(name),
     schema: each,
   }));
+}
+
+function saysMore(schema: JsonObject) {
+  const { properties, required, additionalProperties } = schema;
+  if (!isJsonObject(properties) || isJsonObject(additionalProperties) || hasReferences(schema)) return true;
+  if (!Object.keys(schema).every((keyword) => SAID.includes(keyword))) return true;
+
+  const names = Object.keys(properties);
+  return Array.isArray(required) && !required.every((name) => names.includes(name));
 }
 
 function requestBodyOf({ body }: Route, operationId: string, schemas: Schemas): JsonObject | undefined {

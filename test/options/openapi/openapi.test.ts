@@ -227,6 +227,7 @@ describe('inputs', () => {
       type: 'object',
       properties: { after: { type: 'string' }, tag: { type: 'array', items: { type: 'string' } } },
       required: ['tag'],
+      additionalProperties: false,
     });
     const { parameters } = operationOf(get('/a/{id}', open, query(schema), handler));
     assert.deepEqual(parameters.slice(1), [
@@ -249,6 +250,13 @@ describe('inputs', () => {
     ['members and $defs', { ...PAGE, $defs: DEFINITIONS }, { ...PAGE, $defs: DEFINITIONS }],
     ['members and definitions', { ...PAGE, definitions: DEFINITIONS }, { ...PAGE, definitions: DEFINITIONS }],
     ['members and another document', { ...PAGE, $ref: 'b#/x' }, { ...PAGE, $ref: 'b#/x' }],
+    ['members and a required other', { ...PAGE, required: ['at'] }, { ...PAGE, required: ['at'] }],
+    [
+      'members and others',
+      { ...PAGE, additionalProperties: ORDER },
+      { ...PAGE, additionalProperties: ORDER },
+    ],
+    ['members and how many', { ...PAGE, minProperties: 1 }, { ...PAGE, minProperties: 1 }],
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
     test(`are one parameter, whose members count, for a query of ${what}`, () => {
@@ -530,6 +538,7 @@ describe('throws a TypeError', () => {
     ],
     ['without a version', () => openApi({ routes }, { title: 'x' } as never), /title and a version/],
     ['without info', () => openApi({ routes }, undefined as never), /title and a version/],
+    ['for inherited members of info', () => openApi({ routes }, Object.create(INFO)), /title and a version/],
     [
       'for an unknown member of info',
       () => openApi({ routes }, { ...INFO, licence: {} } as never),
@@ -544,6 +553,21 @@ describe('throws a TypeError', () => {
       'for a server without a URL',
       () => openApi({ routes }, { ...INFO, servers: [{ url: '/' }, {}] }),
       /^info: servers: must be a list of one or more objects with a url$/,
+    ],
+    [
+      'for a hole among the servers',
+      () => openApi({ routes }, { ...INFO, servers: [{ url: '/' }, , { url: '/' }] as never }),
+      /^info: servers: must be a list of one or more objects with a url$/,
+    ],
+    [
+      'for details that are null',
+      () => documentOf(routes, { 'GET /a': null as never }),
+      /^GET \/a: must be an object$/,
+    ],
+    [
+      'for details that are a number',
+      () => documentOf(routes, { 'GET /a': 5 as never }),
+      /must be an object/,
     ],
     [
       'for an issuer that is no URL',
