@@ -7,4 +7,5 @@ export {
 } from './options/decisions.ts';
 export { actor, actorOf, claims, notDelegated } from './options/claims.ts';
 export type { ClaimsGuard, Decision } from './gate/rules/further.ts';
+export type { Guard } from './gate/rules/guards.ts';
 export type { DecidedAccess } from './gate/rules/access.ts';

@@ -11,4 +11,5 @@ export {
   type TestIssuerOptions,
   type TestOptions,
 } from './testing/test-issuer.ts';
+export type { LogPart } from './gate/options.ts';
 export { assertRouteMatrix, RouteMatrixError } from './testing/route-matrix.ts';

@@ -14,6 +14,7 @@ import {
   addNodeTypes,
   compile,
   EXPORTED,
+  EXPORTED_ALONE,
   installInto,
   npm,
   packInto,
@@ -148,6 +149,11 @@ test('routes, services, gates, json() and query() can be exported without annota
   const made = readFileSync(join(directory, 'types/exported.d.ts'), 'utf8');
   assert.match(made, /^export declare const routes: (?:import\("gatehouse-http"\)\.)?Route\[\];$/m);
   assert.doesNotMatch(made, /dist\/|(?<!")\bany\b/);
+
+  for (const text of EXPORTED_ALONE) {
+    writeFileSync(join(directory, 'exported.ts'), text);
+    compile(directory, compiler, ...`${flags} --module nodenext`.split(' '), 'exported.ts');
+  }
 });
 
 test('each path has its types in a project with @types/node that names no types, as TypeScript 6 and newer expect', () => {

@@ -155,6 +155,24 @@ export const issuer = createTestIssuer();
 export const key = createProofKey();
 `;
 
+/** The same for projects that import one path alone. */
+export const EXPORTED_ALONE = [
+  `import { actor, decision, notDelegated } from 'gatehouse-http/decisions';
+export const bot = actor('assistant');
+export const none = notDelegated;
+export const owner = decision('owner', async () => true);
+`,
+  `import { createProofKey, createTestIssuer } from 'gatehouse-http/testing';
+export const options = { ...createTestIssuer().options, port: 0 };
+export const key = createProofKey();
+`,
+  `import { createGate, needs, optional, scope } from 'gatehouse-http/gate';
+export const gate = createGate({ domain: 'idp.example', audience: 'api' });
+export const mayRead = needs(scope('a'));
+export const verdict = await gate.check(new Request('http://localhost/'), optional);
+`,
+];
+
 /** Compiles the project with the compiler of this repository. Throws its messages. */
 export function compile(directory: string, compiler: string, ...flags: readonly string[]): void {
   const { status, stdout } = spawnSync(process.execPath, [join(compiler, 'bin/tsc'), ...flags], {
