@@ -72,8 +72,10 @@ const INTROSPECTION_ADVICE: Readonly<Record<string, string>> = {
   active: 'the endpoint says active of a token that does not exist; check IDP_INTROSPECTION_URI',
 };
 
+const REPLAY_STORE = 'IDP_DPOP_REPLAY_STORE, or in the hook replayStore';
+
 function sentenceFor({ event, fields: { issuer, tenant, reason, code } }: Failure) {
-  const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : 'IDP_DPOP_REPLAY_STORE';
+  const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : REPLAY_STORE;
   if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
   const detail = code ? `${reason} (${code})` : reason;

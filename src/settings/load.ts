@@ -127,7 +127,7 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
 /** Both problems of a wrong value. Comparing it may throw, since it may not even be a URL. */
 function both(wrong: string, judge: () => string | undefined) {
   const unfit = catching('TypeError', judge);
-  return unfit === undefined ? wrong : `${wrong}; ${unfit}`;
+  return unfit === undefined || unfit === wrong ? wrong : `${wrong}; ${unfit}`;
 }
 
 function readIssuerNames(found: FoundEntries) {

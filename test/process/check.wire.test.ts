@@ -483,7 +483,9 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
       const lines = problemsOf(await check(environment));
       // On a busy machine the keys, or the refusal, may be late too.
       const losses = lines.filter((line) => line.startsWith('replay store'));
-      const reason = /^replay store lost: (\w+);/.exec(losses.join())?.[1] ?? '';
+      const advice =
+        /^replay store lost: (\w+); check address, user and rights in IDP_DPOP_REPLAY_STORE, or in the hook replayStore$/;
+      const reason = advice.exec(losses.join())?.[1] ?? '';
       assert.ok(['timeout', port === refusing.port ? 'WRONGPASS' : ''].includes(reason), lines.join());
     }
   });

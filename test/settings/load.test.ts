@@ -264,6 +264,11 @@ for (const [name, value] of [
   });
 }
 
+test('says once what is wrong with a RESOURCE_URL that is of no valid form and of another origin', () => {
+  const environment = { ...REQUIRED, PUBLIC_URL: 'https://other.test', RESOURCE_URL: 'http://api.test' };
+  assert.equal(onlyProblem({ environment }).split('must be https:').length, 2);
+});
+
 test('names each setting of a resource where RESOURCE_URL is missing, with its own place in the file', () => {
   const yaml = 'resource:\n  name: API\n  scopes: [openid]\n  documentation: https://api.test/docs\n';
   const lines = problemsOf(withYaml(yaml)).map((problem) => problem.replace(/ \(.*?, line/, ' (line'));
