@@ -10,13 +10,15 @@ import {
   issuerAt,
   ISSUER_RULES,
   REQUIRED,
+  requireNames,
+  SAME_ISSUER,
   VERIFY_RULES,
   type IssuerOptions,
   type VerifyOptions,
 } from '../../verify/options.ts';
 import { verifiedOf, type VerifiedToken } from '../../verify/token/verify.ts';
 import type { Revocations, RevocationsPart } from '../../gate/options.ts';
-import { TEMPLATE_RULES } from '../tenants/template.ts';
+import { NOT_BOTH, TEMPLATE_RULES } from '../tenants/template.ts';
 import {
   entriesFor,
   isRefusedBy,
@@ -100,12 +102,25 @@ function issuersIn({ domain, issuer, issuers }: Given<Naming>): readonly string[
   if (first === undefined && issuers === undefined) return undefined;
   if (first === undefined) return throwProblem('revocations: domain', NO_DOMAIN);
 
-  const others = Object.entries(issuers ?? {}).map(([name, given]) => {
+  return withOthers(first, issuers ?? {});
+}
+
+/** Refuses what a gate refuses: a name, an issuer twice, and one beside tenants. */
+function withOthers(first: string, others: Naming['issuers']) {
+  requireNames(others, 'revocations: issuers');
+
+  const all = [first];
+  for (const [name, given] of Object.entries(others)) {
     const owner = `revocations: issuers.${name}`;
     const read = readOptions<IssuerOptions>(given, NAMING_RULES, {}, { domain: REQUIRED.domain }, owner);
-    return read.issuer ?? Part.contentOf(read.tenants)?.template ?? issuerAt(read.domain);
-  });
-  return [first, ...others];
+    const { template } = Part.contentOf(read.tenants) ?? {};
+    const issuer = read.issuer ?? template ?? issuerAt(read.domain);
+    if (template !== undefined && template !== issuer) throwProblem(`${owner}: issuer`, NOT_BOTH);
+    if (all.includes(issuer)) throwProblem(`${owner}: issuer`, SAME_ISSUER);
+
+    all.push(issuer);
+  }
+  return all;
 }
 
 export function makeRevocations(

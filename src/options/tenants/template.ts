@@ -33,6 +33,9 @@ const withSlot = (rule: Rule): Rule =>
     return bracesOfSlot(filled) ?? rule(filled);
   };
 
+/** Of the option `issuer` beside `tenants`. */
+export const NOT_BOTH = 'stands in tenants({ issuer }) already; remove it here';
+
 export const TEMPLATE_RULES = {
   issuerOrTemplate: withSlot(ISSUER_RULES.issuer),
   addressOrTemplate: withSlot(httpsUrl),

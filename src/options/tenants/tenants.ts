@@ -20,7 +20,7 @@ import {
   type TenantsPart,
 } from '../../verify/options.ts';
 import { createIssuer } from './tenant-issuer.ts';
-import { EVERY, isTemplate, isTenant, overlapping, Template, TEMPLATE_RULES } from './template.ts';
+import { EVERY, isTemplate, isTenant, NOT_BOTH, overlapping, Template, TEMPLATE_RULES } from './template.ts';
 
 interface TenantsValues {
   /** The issuers (`iss`) of the tenants: a URL with `{tenant}` as one segment of its path. */
@@ -72,8 +72,6 @@ const REQUIRED = {
 };
 
 const OWNER = 'tenants';
-
-const NOT_BOTH = 'stands in tenants({ issuer }) already; remove it here';
 
 const NO_ADDRESS = 'is required by tenants, whose keys nothing discovers; set the URL of their key set';
 

@@ -546,6 +546,38 @@ describe('writers', () => {
     assert.throws(make, /tenants: must be a part/);
   });
 
+  const partner = { domain: 'partner.test' };
+  const part = () => tenants({ issuer: 'https://login.test/{tenant}/', list: ['one'] });
+  const named = (name: string) => ({ [name]: partner });
+  const twentyOne = Object.fromEntries(Array.from({ length: 21 }, (_, index) => [`p${index}`, partner]));
+  const names = /^revocations: issuers: must be up to 20 names in lower case/;
+  for (const [what, issuers, message] of [
+    ['a name with a capital', named('Partner'), names],
+    ['the name of the first', named('idp'), names],
+    ['more than 20', twentyOne, names],
+    [
+      'the issuer of the first',
+      { partner: { domain: 'idp.test' } },
+      /^revocations: issuers\.partner: issuer: is also the issuer \(iss\) of another/,
+    ],
+    [
+      'the issuer of another',
+      { one: partner, two: partner },
+      /^revocations: issuers\.two: issuer: is also the issuer \(iss\) of another/,
+    ],
+    [
+      'an issuer beside tenants',
+      { partner: { ...partner, issuer: 'https://partner.test/', tenants: part() } },
+      /^revocations: issuers\.partner: issuer: stands in tenants\(\{ issuer \}\) already/,
+    ],
+    ['no domain', { partner: {} }, /^revocations: issuers\.partner: domain: /],
+  ] as const) {
+    test(`refuse issuers as a gate does: ${what} [§14, §24]`, () => {
+      const make = () => createRevocations({ store: 'redis://127.0.0.1:1', domain: 'idp.test', issuers });
+      assert.throws(make, { name: 'TypeError', message });
+    });
+  }
+
   test('need the URL of a store', () => {
     assert.throws(() => createRevocations({ domain: 'idp.test' } as never), {
       name: 'TypeError',
