@@ -180,6 +180,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
         });
       },
       refuseConnection: () => jsonReply(400, '{}'),
+      abandon: () => {},
       hold: () => {},
       release: () => {},
     },

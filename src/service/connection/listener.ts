@@ -169,13 +169,14 @@ export class Listener {
    */
   stop() {
     return new Promise<'drained' | 'deadline'>((resolve) => {
+      const responder = this.#responder;
       let outcome: 'drained' | 'deadline' = 'drained';
       this.#isStopping = true;
       // A sweep now could cut off a request that is on its way.
       this.#cancelSweep();
       // A load balancer replaces each connection that a response ends, and could reach the port as it
       // closes.
-      this.#responder.hold();
+      responder.hold();
 
       const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
@@ -185,13 +186,16 @@ export class Listener {
       function finish() {
         cancelDeadline();
         // Sockets emit `close`, which aborts handlers, after this phase.
-        setImmediate(() => setImmediate(resolve, outcome));
+        setImmediate(() => {
+          responder.abandon();
+          setImmediate(resolve, outcome);
+        });
       }
 
       whenQuiet(this.server, this.#clock, () => {
         this.server.close(finish);
         for (const connection of this.#connections.values()) connection.finishUp();
-        this.#responder.release();
+        responder.release();
         this.#sweepLater();
       });
     });

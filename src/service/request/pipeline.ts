@@ -13,7 +13,7 @@ import { HandlerReply, replyToResult } from '../routes/handler-result.ts';
 import { HandlerRequest, queryOf, type HandlerOptions, type Inputs } from '../routes/handler-request.ts';
 import type { Match, Matched } from '../routes/router.ts';
 import type { Route } from '../routes/route.ts';
-import { checkMessage, type Exchange } from './exchange.ts';
+import { checkMessage, nothing, type Exchange } from './exchange.ts';
 
 /** What is asked, and which route it is about. */
 export interface Readers {
@@ -30,6 +30,8 @@ export interface PipelineOptions extends HandlerOptions {
 export class Pipeline {
   readonly #readers;
   readonly #options;
+  /** End the wait for a handler or schema. */
+  readonly #waiting = new Set<(reason: unknown) => void>();
 
   constructor(readers: Readers, options: PipelineOptions) {
     this.#readers = readers;
@@ -131,21 +133,36 @@ export class Pipeline {
     return read;
   }
 
+  /** At the end of a drain: requests that are still handled would never be observed. */
+  abandon() {
+    for (const abandon of this.#waiting) abandon(CLIENT_GONE);
+  }
+
   /** Aborts and abandons a handler or schema that takes too long. */
   #withinTime(exchange: Exchange, result: unknown) {
     if (!isPromise(result)) return result;
 
     const { clock, handlerTimeoutSeconds } = this.#options;
     const promise = Promise.resolve(result);
-    if (handlerTimeoutSeconds === 0) return promise;
 
     return new Promise((resolve, reject) => {
-      const cancel = clock.after(handlerTimeoutSeconds * 1000, () => {
+      const settle = () => {
+        cancel();
+        this.#waiting.delete(abandon);
+      };
+
+      const abandon = (reason: unknown) => {
+        settle();
         exchange.controller.abort();
-        reject(unavailable('handler-timeout'));
+        reject(reason);
         promise.then(discardUnsent).catch(() => {});
-      });
-      promise.finally(cancel).then(resolve, reject);
+      };
+
+      const late = () => abandon(unavailable('handler-timeout'));
+      const cancel = handlerTimeoutSeconds > 0 ? clock.after(handlerTimeoutSeconds * 1000, late) : nothing;
+
+      this.#waiting.add(abandon);
+      promise.finally(settle).then(resolve, reject);
     });
   }
 }

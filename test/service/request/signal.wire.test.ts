@@ -261,6 +261,53 @@ describe('the signal', { timeout: 30_000 }, () => {
   }
 });
 
+describe('the end of a drain', { timeout: 30_000 }, () => {
+  for (const seconds of ['0', '30']) {
+    test(`observes requests whose handlers ignore the signal, with a time limit of ${seconds} [§16, §28]`, async (t) => {
+      const environment = { ACCESS_LOG: 'true', HANDLER_TIMEOUT_SECONDS: seconds };
+      const { port, held, drain, server, logs } = await openRoutes(t, environment);
+      const dueIn = (millis: number) => clock.pending.filter((pending) => pending === millis).length;
+      const others = dueIn(30_000);
+      const gone = await openWire(port);
+      gone.send(GET);
+      const { signal } = await held(0);
+      gone.socket.resetAndDestroy();
+      if (!signal.aborted) await once(signal, 'abort');
+      const wire = await openWire(port);
+      wire.send(GET.repeat(2));
+      const { response } = await held(2);
+      const drained = drain();
+      await untilClosing(server);
+      const lines = () => logs.filter(({ message }) => message === 'request');
+      clock.advance(9_999);
+      await turns();
+      assert.deepEqual(lines(), []);
+      clock.advance(1);
+      assert.equal(await drained, 'deadline');
+      const told = lines().map(({ route, status, reason }) => [route, status, reason]);
+      assert.deepEqual(told, Array(3).fill(['/hold', null, undefined]));
+      // Those of the handlers would keep the process alive.
+      assert.equal(dueIn(20_000), others);
+      response();
+      await turns();
+      assert.equal(lines().length, 3);
+      wire.destroy();
+    });
+  }
+
+  test('neither observes nor aborts a request that was observed before [§16]', async (t) => {
+    const { port, held, drain, logs } = await openRoutes(t, { ACCESS_LOG: 'true' });
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { response, signal } = await held(0);
+    const drained = drain();
+    response();
+    assert.equal(await drained, 'drained');
+    assert.equal(signal.aborted, false);
+    assert.equal(logs.filter(({ message }) => message === 'request').length, 1);
+  });
+});
+
 describe('the time of a handler', { timeout: 30_000 }, () => {
   test('is limited: at the limit the request gets 503 and its signal aborts, but the connection is kept', async (t) => {
     const { port, held, logs } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '2' });
