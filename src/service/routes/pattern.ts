@@ -73,8 +73,11 @@ const mended = (path: string) =>
     .replace(/(.)\/$/, '$1');
 
 /** False for what looks like a wildcard or parameter. */
-const isPrefix = (path: string) =>
-  !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f\p{Cs}]|\/:/u.test(path) && pathSegments(path) !== undefined;
+/** In JavaScript, it may be anything. */
+const isPrefix = (path: unknown) =>
+  typeof path === 'string' &&
+  !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f\p{Cs}]|\/:/u.test(path) &&
+  pathSegments(path) !== undefined;
 
 /** Throws a `TypeError`, which names the `owner`, for anything but a prefix. */
 export function parsePrefix(owner: string, prefix: string) {

@@ -4,6 +4,7 @@ import { originPath, pathSegments } from '../../../src/verify/request/facts.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
 import { createRouter, routesProblems } from '../../../src/service/routes/router.ts';
+import { mount } from '../../../src/service/fetch/mount.ts';
 import { del, get, post, put, under, type Route, type Routes } from '../../../src/service/routes/route.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { unlessRefused } from '../../support/refused.ts';
@@ -462,6 +463,15 @@ for (const [fix, ...prefixes] of [
       );
     });
   }
+}
+
+for (const [what, prefix] of Object.entries({ list: [], null: null, number: 5, undefined })) {
+  test(`refuses a ${what} as the prefix of a rule or mount, and says what to write`, () => {
+    const message = /^\w+ [^:]*: must be a path prefix without wildcard or parameter; write \//;
+    assert.throws(() => under(prefix as never, authenticated), { name: 'TypeError', message });
+    const handler = () => new Response();
+    assert.throws(() => mount(prefix as never, authenticated, handler), { name: 'TypeError', message });
+  });
 }
 
 for (const prefix of ['/a\0', '/a\tb', '/\x1f', '/\x7f', '/\ud800']) {
