@@ -133,5 +133,5 @@ export const functionOr = (rule: Rule): Rule =>
   function checkEither(value) {
     if (typeof value === 'function') return undefined;
 
-    return rule(value)?.replace(/^must be /, 'must be a function, or ');
+    return rule(value)?.replace('must be ', 'must be a function, or ');
   };
