@@ -185,11 +185,12 @@ export class Listener {
 
       function finish() {
         cancelDeadline();
-        // Sockets emit `close`, which aborts handlers, after this phase.
-        setImmediate(() => {
+        const abandon = () => {
           responder.abandon();
           setImmediate(resolve, outcome);
-        });
+        };
+        // Sockets emit `close`, which aborts handlers, after this phase.
+        setImmediate(() => setImmediate(abandon));
       }
 
       whenQuiet(this.server, this.#clock, () => {

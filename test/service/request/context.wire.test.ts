@@ -7,7 +7,9 @@ import { describe, test, type TestContext } from 'node:test';
 import { open } from '../../../src/gate/rules/access.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
 import { json, query } from '../../../src/service/routes/inputs.ts';
+import { clock } from '../../support/caller.ts';
 import { openWire } from '../../support/client.ts';
+import { untilClosing } from '../../support/listener.ts';
 import { statusesIn } from '../../support/raw-responses.ts';
 import { schemaOf } from '../../support/schemas.ts';
 import { startRoutes } from '../../support/routes.ts';
@@ -49,7 +51,7 @@ async function openTraced(context: TestContext) {
     },
   });
   context.after(() => app.stop());
-  return { ...app, seen };
+  return { ...app, seen, storage };
 }
 
 const request = (line: string, body = '') =>
@@ -103,5 +105,20 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     wire.socket.end();
     await wire.untilClosed();
     assert.deepEqual(seen, [['/gone', '/gone']]);
+  });
+
+  test('is its own in a listener for the abort of its signal, at the end of a drain', async (t) => {
+    const { port, seen, server, drain, storage } = await openTraced(t);
+    const wire = await openWire(port);
+    const waiting = once(server, 'waiting');
+    wire.send(request('GET /gone'));
+    await waiting;
+    const drained = storage.run('the drain', drain);
+    await untilClosing(server);
+    // In this phase the `close` of a socket comes late.
+    setTimeout(() => clock.advance(10_000));
+    assert.equal(await drained, 'deadline');
+    assert.deepEqual(seen, [['/gone', '/gone']]);
+    wire.destroy();
   });
 });
