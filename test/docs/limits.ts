@@ -246,6 +246,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`at most ${MAX_KEYS} keys`,
     says`at most ${kib(constantIn('src/verify/keys/byte-limit.ts', 'MAX_BYTES'))} from the provider`,
     says`keys older than ${minutes(REFRESH_AFTER_MILLIS)} minutes`,
+    says`takes effect within about ${minutes(REFRESH_AFTER_MILLIS)} minutes`,
     says`at most once every ${seconds(REQUEST_PAUSE_MILLIS)}`,
     says`retries after about ${seconds(MIN_BACKOFF_MILLIS)}`,
     says`with each failure, up to ${seconds(MAX_BACKOFF_MILLIS)}`,
