@@ -226,10 +226,12 @@ export interface IssuersValues extends CheckValues {
 
 /** All issuers by name, the first one first. `first` has the options of that one, among others. */
 export function readIssuers(first: IssuerOptions, others: object = {}): IssuersByName {
-  requireNames(others, 'issuers');
-
   const issuers: Record<string, IssuerValues> = { [FIRST_ISSUER]: issuerOf(first) };
+  if (Object.keys(others).length > MAX_ISSUERS) throwProblem('issuers', ISSUERS_PROBLEM);
+
   for (const [name, given] of Object.entries(others)) {
+    if (!ISSUER_NAME.test(name)) throwProblem('issuers', ISSUERS_PROBLEM);
+
     const owner = `issuers.${name}`;
     const read = issuerOf(readOptions<IssuerOptions>(given, ISSUER_RULES, {}, REQUIRED, owner));
     const isTaken = Object.values(issuers).some(({ issuer }) => issuer === read.issuer);
@@ -237,13 +239,6 @@ export function readIssuers(first: IssuerOptions, others: object = {}): IssuersB
     issuers[name] = read;
   }
   return issuers;
-}
-
-/** Throws a `TypeError` for an object whose names are not those of issuers. */
-export function requireNames(issuers: object, owner: string) {
-  const names = Object.keys(issuers);
-  const areGood = names.length <= MAX_ISSUERS && names.every((name) => ISSUER_NAME.test(name));
-  if (!areGood) throwProblem(owner, ISSUERS_PROBLEM);
 }
 
 const NO_TENANTS = 'must have no brace without the option tenants; write it as the provider shows it';

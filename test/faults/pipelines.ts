@@ -180,7 +180,6 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
         });
       },
       refuseConnection: () => jsonReply(400, '{}'),
-      abandon: () => {},
       hold: () => {},
       release: () => {},
     },

@@ -76,7 +76,6 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
       refuseConnection: (refused, request) => responder.refuseConnection(refused, request),
       hold: () => responder.hold(),
       release: () => responder.release(),
-      abandon: () => responder.abandon(),
       respond: (exchange) => {
         if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';

@@ -36,9 +36,9 @@ export interface OpenApiDocument {
  */
 export function openApi(served: Routes, info: OpenApiInfo, details: OpenApiDetails = {}): OpenApiDocument {
   const routes = listedRoutes(served);
+  const { servers = [{ url: '/' }], issuer, ...ofApi } = readInfo(info);
   requireDetails(routes, details);
 
-  const { servers = [{ url: '/' }], issuer, ...ofApi } = readInfo(info);
   const schemas: Schemas = {};
   const inForceOf = createInForce(served);
   const paths = pathsOf(routes, inForceOf, details, schemas);

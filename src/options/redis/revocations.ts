@@ -8,9 +8,10 @@ import { Part, TAKEN } from '../../verify/base/part.ts';
 import { refuse, Refused, unavailable } from '../../verify/base/refusal.ts';
 import {
   issuerAt,
+  ISSUER_NAME,
   ISSUER_RULES,
+  ISSUERS_PROBLEM,
   REQUIRED,
-  requireNames,
   SAME_ISSUER,
   VERIFY_RULES,
   type IssuerOptions,
@@ -105,12 +106,12 @@ function issuersIn({ domain, issuer, issuers }: Given<Naming>): readonly string[
   return withOthers(first, issuers ?? {});
 }
 
-/** Refuses what a gate refuses: a name, an issuer twice, and one beside tenants. */
+/** Refuses what a gate refuses, but not more than 20: the part may serve several gates. */
 function withOthers(first: string, others: Naming['issuers']) {
-  requireNames(others, 'revocations: issuers');
-
   const all = [first];
   for (const [name, given] of Object.entries(others)) {
+    if (!ISSUER_NAME.test(name)) throwProblem('revocations: issuers', ISSUERS_PROBLEM);
+
     const owner = `revocations: issuers.${name}`;
     const read = readOptions<IssuerOptions>(given, NAMING_RULES, {}, { domain: REQUIRED.domain }, owner);
     const { template } = Part.contentOf(read.tenants) ?? {};

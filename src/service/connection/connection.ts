@@ -95,6 +95,11 @@ export class Connection {
     }
   }
 
+  /** For a drain that has cut it. */
+  abandon() {
+    for (const { exchange } of this.#underWay) exchange.abandon();
+  }
+
   get arriving() {
     const last = this.#underWay.at(-1)?.exchange;
     return last?.request.complete ? undefined : last;

@@ -171,6 +171,7 @@ export class Listener {
     return new Promise<'drained' | 'deadline'>((resolve) => {
       const responder = this.#responder;
       let outcome: 'drained' | 'deadline' = 'drained';
+      let cut: readonly Connection[] = [];
       this.#isStopping = true;
       // A sweep now could cut off a request that is on its way.
       this.#cancelSweep();
@@ -180,13 +181,14 @@ export class Listener {
 
       const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
         outcome = 'deadline';
+        cut = [...this.#connections.values()];
         for (const socket of this.#connections.keys()) socket.destroy();
       });
 
       function finish() {
         cancelDeadline();
         const abandon = () => {
-          responder.abandon();
+          for (const connection of cut) connection.abandon();
           setImmediate(resolve, outcome);
         };
         // Sockets emit `close`, which aborts handlers, after this phase.

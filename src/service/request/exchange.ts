@@ -31,6 +31,8 @@ export class Exchange {
   bodyFailure?: unknown;
   /** Why reading the body must stop, or not begin. */
   bodyRefusal: Refused | undefined;
+  /** For a drain that cuts the connection: ends the wait for a handler, so that the request is observed. */
+  abandon = nothing;
   #controller: AbortController | undefined;
   #abort = nothing;
   #interrupt = nothing;

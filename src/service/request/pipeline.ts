@@ -30,8 +30,6 @@ export interface PipelineOptions extends HandlerOptions {
 export class Pipeline {
   readonly #readers;
   readonly #options;
-  /** End the wait for a handler or schema. */
-  readonly #waiting = new Set<(reason: unknown) => void>();
 
   constructor(readers: Readers, options: PipelineOptions) {
     this.#readers = readers;
@@ -133,11 +131,6 @@ export class Pipeline {
     return read;
   }
 
-  /** At the end of a drain: requests that are still handled would never be observed. */
-  abandon() {
-    for (const abandon of this.#waiting) abandon(CLIENT_GONE);
-  }
-
   /** Aborts and abandons a handler or schema that takes too long. */
   #withinTime(exchange: Exchange, result: unknown) {
     if (!isPromise(result)) return result;
@@ -148,7 +141,7 @@ export class Pipeline {
     return new Promise((resolve, reject) => {
       const settle = () => {
         cancel();
-        this.#waiting.delete(abandon);
+        exchange.abandon = nothing;
       };
 
       const abandon = (reason: unknown) => {
@@ -161,7 +154,7 @@ export class Pipeline {
       const late = () => abandon(unavailable('handler-timeout'));
       const cancel = handlerTimeoutSeconds > 0 ? clock.after(handlerTimeoutSeconds * 1000, late) : nothing;
 
-      this.#waiting.add(abandon);
+      exchange.abandon = () => abandon(CLIENT_GONE);
       promise.finally(settle).then(resolve, reject);
     });
   }

@@ -26,12 +26,7 @@ export class Responder {
   /** What waits for `release`, in order. */
   #held: (() => void)[] | undefined;
 
-  constructor(
-    pipeline: Pick<Pipeline, 'respond' | 'abandon'>,
-    replies: Replies,
-    observer: Watcher,
-    clock: Clock,
-  ) {
+  constructor(pipeline: Pick<Pipeline, 'respond'>, replies: Replies, observer: Watcher, clock: Clock) {
     this.#pipeline = pipeline;
     this.#replies = replies;
     this.#observer = observer;
@@ -87,11 +82,6 @@ export class Responder {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const goOn of held) goOn();
-  }
-
-  /** At the end of a drain. */
-  abandon() {
-    this.#pipeline.abandon();
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */

@@ -72,8 +72,7 @@ const mended = (path: string) =>
     .replace(/\/{2,}/g, '/')
     .replace(/(.)\/$/, '$1');
 
-/** False for what looks like a wildcard or parameter. */
-/** In JavaScript, it may be anything. */
+/** False for what looks like a wildcard or parameter, and for what is no text. */
 const isPrefix = (path: unknown) =>
   typeof path === 'string' &&
   !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f\p{Cs}]|\/:/u.test(path) &&

@@ -92,7 +92,7 @@ const DOT_SEGMENT = /^(?:[^?#]*[/\\])?(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
  * Gate: a proof covers the path without dot segments (RFC 3986 §5.2.4). Some servers keep them in a Request's
  * `url`, and route by the part before `#`. URL reads `\` as `/`.
  */
-export const hasDotSegments = (target: string): boolean => DOT_SEGMENT.test(target);
+export const hasDotSegments = (target: string): boolean => target.search(DOT_SEGMENT) >= 0;
 
 /**
  * Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, which would cost as much as twenty

@@ -256,6 +256,11 @@ describe('inputs', () => {
       { ...PAGE, additionalProperties: ORDER },
       { ...PAGE, additionalProperties: ORDER },
     ],
+    [
+      'members that are the same',
+      { ...PAGE, properties: { a: { type: 'string' }, b: { $ref: '#/properties/a' } } },
+      { $ref: '#/components/schemas/getAQuery' },
+    ],
     ['members and how many', { ...PAGE, minProperties: 1 }, { ...PAGE, minProperties: 1 }],
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {

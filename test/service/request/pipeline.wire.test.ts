@@ -344,7 +344,6 @@ test('turns whatever the pipeline throws into a 500 with a log line', async () =
     respond() {
       throw new TypeError('secret');
     },
-    abandon() {},
   };
 
   const responder = new Responder(broken, way.replies, way.observer, clock);
