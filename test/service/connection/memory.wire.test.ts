@@ -2,14 +2,18 @@
    client sent. */
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { open } from '../../../src/gate/rules/access.ts';
 import { Listener } from '../../../src/service/connection/listener.ts';
+import { get } from '../../../src/service/routes/route.ts';
 import { openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { GOOD, HOST, openListener, post } from '../../support/listener.ts';
+import { startRoutes } from '../../support/routes.ts';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -19,6 +23,8 @@ async function collectAll(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
   collectGarbage();
 }
+
+const connectionsOf = (server: Server) => promisify(server.getConnections.bind(server))();
 
 const isKept = (ref: WeakRef<object>) => ref.deref() !== undefined;
 
@@ -50,6 +56,21 @@ for (const [what, bytes] of Object.entries(CASES)) {
     assert.equal(listener.sockets.filter((socket) => !socket.destroyed).length, 5);
   });
 }
+
+test('keeps nothing of a request whose client has left, even if its handler never ends [G13]', async (t) => {
+  const hold = () => new Promise<never>(() => {});
+  const environment = { HANDLER_TIMEOUT_SECONDS: '0' };
+  const { port, server, stop } = await startRoutes({ routes: [get('/hold', open, hold)], environment });
+  t.after(stop);
+  const kept: WeakRef<object>[] = [];
+  server.on('request', (request, response) => kept.push(new WeakRef(request), new WeakRef(response)));
+  const wires = await Promise.all(Array.from({ length: 5 }, () => openWire(port)));
+  for (const wire of wires) wire.send(`GET /hold HTTP/1.1\r\n${HOST}\r\n`);
+  while (kept.length < 10) await new Promise(setImmediate);
+  for (const wire of wires) wire.socket.resetAndDestroy();
+  while ((await connectionsOf(server)) > 0) await new Promise(setImmediate);
+  assert.equal(await countKept(kept), 0);
+});
 
 test('keeps at most the allowed fields of an endless header [G13]', async (t) => {
   const listener = await openListener(t);
