@@ -27,8 +27,7 @@ import {
 } from '../settings/load-settings.ts';
 import { isTemplate, type SettingsTable } from '../settings/table.ts';
 import { endOnSignal, exit, hookProblems, readHooks, start, type Hooks } from './life.ts';
-import { probe } from './probe.ts';
-import { check, type Event } from './report.ts';
+import type { Event } from './report.ts';
 import { summaryOf, type Deployment, type Planned } from './summary.ts';
 
 const WRONG_ARGUMENTS = 'arguments: must be none, or one of --check, --probe, --help and --version';
@@ -80,7 +79,9 @@ export async function runWith(plan: Plan): Promise<void> {
   const ofPlan = await planProblems(planned, plan.hooks);
   await endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
   prepareLookups(settings);
-  return words.includes('--probe') ? probe(settings) : run(planned, plan.hooks, words.includes('--check'));
+  if (words.includes('--probe')) return (await import('./probe.ts')).probe(settings);
+
+  return run(planned, plan.hooks, words.includes('--check'));
 }
 
 async function loadHere(table: SettingsTable) {
@@ -106,11 +107,16 @@ async function run(planned: Planned, hooks: Hooks, isCheck: boolean) {
   const service = createListeningService(planned.routes, values, planned.kind);
   reportWarnings(planned.loaded, service.log);
   const deployment = { ...planned, options, values };
-  if (isCheck) return exit((await check(service, deployment, events)) ? 0 : 1);
+  if (isCheck) return endWithReport(service, deployment, events);
 
   endOnSignal(service, onStop, clock);
   if (onStart !== undefined) await start(service, onStart, options);
   return serve(service, deployment);
+}
+
+async function endWithReport(service: ListeningService, deployment: Deployment, events: readonly Event[]) {
+  const { check } = await import('./report.ts');
+  return exit((await check(service, deployment, events)) ? 0 : 1);
 }
 
 /**

@@ -85,10 +85,10 @@ export function filesLoadedBy(file: string, source: string): string[] {
     .map((from) => posix.join(posix.dirname(file), from));
 }
 
-/** The process imports a parser only if there may be a file for it. */
-const PARSERS = ['settings/dot-env.ts', 'settings/yaml.ts'];
+/** The process imports a parser only if there may be a file for it, and the others only for `--check` and `--probe`. */
+const AS_NEEDED = ['settings/dot-env.ts', 'settings/yaml.ts', 'process/report.ts', 'process/probe.ts'];
 
-export const isOption = (file: string): boolean => file.startsWith('options/') || PARSERS.includes(file);
+export const isOption = (file: string): boolean => file.startsWith('options/') || AS_NEEDED.includes(file);
 
 /**
  * Without `hasOptions`, options count only if they are entries or an option loads them. Throws if a loaded file
