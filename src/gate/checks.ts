@@ -7,11 +7,9 @@ import { createSenderCheck } from '../verify/caller.ts';
 import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createIssuers, haveKeys } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer } from '../verify/token/verify.ts';
-import { createDecide, type Decide, type DecideOptions } from './decide.ts';
-import { createExpect, type Expect } from './expect.ts';
-import { Observer } from './observe.ts';
+import { createDecide, type Decide, type DecideOptions, type Early } from './decide.ts';
+import { createExpect, Observer, type Expect } from './observe.ts';
 import type { GateValues, Joined, Watched } from './options.ts';
-import type { Early } from './record.ts';
 import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
 
 /** What serves: a gate, or the routes of a service. */

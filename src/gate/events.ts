@@ -3,7 +3,7 @@ import type { Clock } from '../verify/base/clock.ts';
 import type { Log, RequestReason } from '../verify/base/events.ts';
 import type { Caller } from '../verify/caller.ts';
 import type { RawRequest } from '../verify/request/facts.ts';
-import type { RequestRecord } from './record.ts';
+import type { RequestRecord } from './decide.ts';
 
 /** What there is not is `null`. Nothing is a token or a proof. */
 interface RequestEvent {

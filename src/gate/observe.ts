@@ -1,5 +1,7 @@
-// Log lines and counts from the record of each request, and a summary of refusals every minute. Trusts its
-// callers to call it once per request. Does not limit what lines may hold: verify/base/events.ts does.
+// Log lines and counts from the record of each request, and a summary of refusals every minute. At `debug`,
+// also what a refused token or proof was compared with: what options, routes and keys say, and of the request
+// only its bounded host and path. Trusts its callers to call it once per request. Does not limit what lines
+// may hold: verify/base/events.ts does.
 import type { Clock } from '../verify/base/clock.ts';
 import {
   printable,
@@ -10,9 +12,37 @@ import {
   type RequestReason,
 } from '../verify/base/events.ts';
 import type { RawRequest } from '../verify/request/facts.ts';
-import type { Expect } from './expect.ts';
-import type { Arrival, RequestRecord } from './record.ts';
-import { traceparentOf } from './traceparent.ts';
+import { requestUri, type UriOptions } from '../verify/request/uri.ts';
+import type { Issuer } from '../verify/token/verify.ts';
+import type { Arrival, RequestRecord } from './decide.ts';
+import { traceparentOf } from './tell.ts';
+
+export type Expect = (record: RequestRecord) => Fields;
+
+export function createExpect(issuers: readonly Issuer[], options: UriOptions): Expect {
+  return function expect(record) {
+    const { reason } = record;
+    const named = issuers.find(({ name }) => name === record.issuerName);
+    if (reason === 'key-unknown') return { knownKeys: named?.keys.usable() };
+    if (reason === 'audience-mismatch') return { expectedAudience: named?.audience.map(printableSetting) };
+    if (reason === 'proof-htu') return { expectedHtu: expectedUri(record, options) };
+    if (reason !== 'issuer-mismatch') return {};
+
+    // Of several issuers, `iss` names none.
+    const compared = named === undefined ? issuers : [named];
+    return { expectedIssuer: compared.map(({ issuer }) => printableSetting(issuer)) };
+  };
+}
+
+/** With the route's pattern in place of a path, which may hold data. */
+function expectedUri({ facts, route }: RequestRecord, options: UriOptions) {
+  const uri = facts && requestUri(facts, options);
+  if (typeof uri !== 'string') return undefined;
+
+  const { length } = facts?.path ?? '';
+  const path = route?.pattern ?? printable(uri.slice(uri.length - length));
+  return printableSetting((options.publicUrl ?? printable(uri.slice(0, -length))) + path);
+}
 
 const SUMMARY_MILLIS = 60_000;
 

@@ -29,7 +29,7 @@ import {
 import type { Issuer, TokenVerifier } from '../verify/token/verify.ts';
 import type { OnError, OnVerdict } from './events.ts';
 import type { Meter } from './observe.ts';
-import type { Early, MatchedRoute } from './record.ts';
+import type { Early, MatchedRoute } from './decide.ts';
 import type { CrossOrigin, NameScopes } from './replies/refusal-replies.ts';
 
 /** What writes the log. */

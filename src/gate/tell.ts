@@ -1,10 +1,20 @@
-// Tells a hook of each request. Promises: it delays and changes no response; if it fails, the log says so, at
-// most once a minute.
+// Tells a hook of each request, and finds the trace of a request (W3C Trace Context), which no check reads.
+// Promises: a hook delays and changes no response; if it fails, the log says so, at most once a minute.
 import { isIP } from 'node:net';
 import { describeBug } from '../verify/base/events.ts';
 import { lastHop } from '../verify/request/uri.ts';
+import { fieldValues } from '../verify/request/facts.ts';
 import type { ClientAddressOf, CreateTell } from './events.ts';
-import { traceparentOf } from './traceparent.ts';
+
+/** W3C Trace Context §3.2.2, §4.3: no id is zero. Versions after 00 may be longer. */
+const TRACEPARENT =
+  /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
+
+/** If there is exactly one and it is well-formed. */
+export function traceparentOf(rawHeaders: readonly string[]): string | undefined {
+  const [value = '', ...others] = fieldValues(rawHeaders, 'traceparent');
+  return others.length === 0 && TRACEPARENT.test(value) ? value : undefined;
+}
 
 const QUIET_MILLIS = 60_000;
 

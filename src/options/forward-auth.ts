@@ -7,7 +7,7 @@ import { claimsOf, type Caller } from '../verify/caller.ts';
 import { fieldValues, isAmbiguous, readFacts } from '../verify/request/facts.ts';
 import { forwardedUri } from '../verify/request/uri.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
-import { extendRecord, type Early } from '../gate/record.ts';
+import { extendRecord, type Early } from '../gate/decide.ts';
 import type { Exchange } from '../service/request/exchange.ts';
 import type { Readers } from '../service/request/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';

@@ -18,7 +18,7 @@ import { GOALS, START } from '../evidence/bench/plan.ts';
 import type { Results, Runs } from '../evidence/bench/results.ts';
 import { differencesIn, PROGRAMS as ORDERS, readResults, sizeOf } from '../evidence/orders/results.ts';
 import { RESULTS, ROWS, type Results as PeerResults } from '../evidence/peers/results.ts';
-import { closureOf, readSources, type Sources } from '../support/closures.ts';
+import { AS_NEEDED, closureOf, readSources, type Sources } from '../support/closures.ts';
 import { readTools } from '../support/evidence.ts';
 import { FLOORS } from '../support/floors.ts';
 import { read } from './pages.ts';
@@ -167,7 +167,7 @@ const PROGRAMS: readonly Readonly<{ when: string; entries: readonly string[]; be
   { when: '`createService`', entries: ['gatehouse.ts'], beside: 1 },
   {
     when: '`runService` or `loadSettings`',
-    entries: ['process/run.ts', 'settings/load-settings.ts', 'settings/dot-env.ts', 'settings/yaml.ts'],
+    entries: ['process/run.ts', 'settings/load-settings.ts', ...AS_NEEDED],
     beside: 2,
   },
   { when: '`server.js`', entries: ['server.ts'], beside: 3 },

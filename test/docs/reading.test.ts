@@ -2,7 +2,7 @@
    needs, is all that its import path loads. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { closureOf, readSources } from '../support/closures.ts';
+import { AS_NEEDED, closureOf, readSources } from '../support/closures.ts';
 import { codeIn, read, tableUnder } from './pages.ts';
 import type { Cells } from './tables.ts';
 
@@ -32,10 +32,8 @@ const filesIn = (some: readonly Cells[]) => some.flatMap(filesNamedIn).toSorted(
 /** What a program loads that enters there, without the parts that a process imports for its settings. */
 const loadedFrom = (...entries: readonly string[]) => [...closureOf({ entries }, sources).files];
 
-const PARSERS = ['settings/dot-env.ts', 'settings/yaml.ts'];
-
 /** What `runService` imports when it is called. */
-const PROCESS = ['process/run.ts', ...PARSERS];
+const PROCESS = ['process/run.ts', ...AS_NEEDED];
 
 /** For each program, the entries, and the rows that it needs. */
 const PROGRAMS: Readonly<Record<string, readonly [needed: readonly number[], entries: readonly string[]]>> = {

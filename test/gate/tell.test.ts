@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clientAddressOf, createTell } from '../../src/gate/tell.ts';
-import type { RequestRecord } from '../../src/gate/record.ts';
+import type { RequestRecord } from '../../src/gate/decide.ts';
 import type { Fields } from '../../src/verify/base/events.ts';
 import { TestClock } from '../support/clock.ts';
 

@@ -5,7 +5,7 @@ import type { Reply } from '../../src/gate/replies/reply.ts';
 import { needs, open, optional } from '../../src/gate/rules/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/gate/rules/guards.ts';
 import { get, under } from '../../src/service/routes/route.ts';
-import type { Early } from '../../src/gate/record.ts';
+import type { Early } from '../../src/gate/decide.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { Part } from '../../src/verify/base/part.ts';

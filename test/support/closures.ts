@@ -86,7 +86,12 @@ export function filesLoadedBy(file: string, source: string): string[] {
 }
 
 /** The process imports a parser only if there may be a file for it, and the others only for `--check` and `--probe`. */
-const AS_NEEDED = ['settings/dot-env.ts', 'settings/yaml.ts', 'process/report.ts', 'process/probe.ts'];
+export const AS_NEEDED: readonly string[] = [
+  'settings/dot-env.ts',
+  'settings/yaml.ts',
+  'process/report.ts',
+  'process/probe.ts',
+];
 
 export const isOption = (file: string): boolean => file.startsWith('options/') || AS_NEEDED.includes(file);
 

@@ -1,7 +1,6 @@
 /* An exchange without a connection, for tests of what happens between a request and its response. */
 import type { ServerResponse } from 'node:http';
-import type { RequestStream } from '../../src/service/connection/request-stream.ts';
-import { Exchange } from '../../src/service/request/exchange.ts';
+import { Exchange, type RequestStream } from '../../src/service/request/exchange.ts';
 
 export interface TestExchange {
   readonly exchange: Exchange;

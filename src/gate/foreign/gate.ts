@@ -9,7 +9,7 @@ import { claimsOf, copyOf, isGenuine, schemeOf, type Caller } from '../../verify
 import { readFacts, type RawRequest } from '../../verify/request/facts.ts';
 import type { Answers } from '../checks.ts';
 import type { Judged, Tell } from '../events.ts';
-import { turnedAwayBy, type RequestRecord } from '../record.ts';
+import { turnedAwayBy, type RequestRecord } from '../decide.ts';
 import { nonceFields } from '../replies/refusal-replies.ts';
 import { pairsOf } from '../replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from '../rules/access.ts';

@@ -8,7 +8,7 @@ import { acceptedScheme } from '../../verify/credentials.ts';
 import { createRefusalReplies, type ChallengeOptions } from './challenge.ts';
 import { jsonReply, type Reply } from './reply.ts';
 import type { OnError } from '../events.ts';
-import { extendRecord, type RequestRecord } from '../record.ts';
+import { extendRecord, type RequestRecord } from '../decide.ts';
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 

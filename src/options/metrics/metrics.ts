@@ -4,7 +4,7 @@ import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify
 import { REFUSALS } from '../../verify/base/refusal.ts';
 import type { Meter } from '../../gate/observe.ts';
 import type { Metrics, Watched } from '../../gate/options.ts';
-import type { MatchedRoute } from '../../gate/record.ts';
+import type { MatchedRoute } from '../../gate/decide.ts';
 import { gaugesOf, processGauges, type Gauge } from './gauges.ts';
 
 const REASONS = Object.values(REFUSALS).flatMap(Object.keys);

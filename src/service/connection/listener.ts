@@ -7,10 +7,9 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
-import { Exchange, MAX_FIELDS } from '../request/exchange.ts';
+import { Exchange, MAX_FIELDS, RequestStream } from '../request/exchange.ts';
 import { whenQuiet } from './listen.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
-import { RequestStream } from './request-stream.ts';
 import { CLOSE, type Responder } from '../request/responder.ts';
 
 const HEADER_MILLIS = 10_000;

@@ -7,8 +7,7 @@ import { pairsOf } from '../../gate/replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
 import { andThen, type Clock, type MaybePromise } from '../../verify/base/clock.ts';
 import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
-import { HandlerReply } from '../routes/handler-result.ts';
-import { isResponse } from './response.ts';
+import { HandlerReply, isResponse } from '../routes/handler-result.ts';
 
 /**
  * Test `refusal`, and return it. Returns a promise if the access has a `decision`; `await` fits both. Throws

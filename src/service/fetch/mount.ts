@@ -15,7 +15,7 @@ import { beginBody, type BodySource } from '../routes/body.ts';
 import { HandlerRequest } from '../routes/handler-request.ts';
 import { parsePrefix } from '../routes/pattern.ts';
 import { mountedRoute, requireAccess, type MountOptions, type Route } from '../routes/route.ts';
-import { isResponse } from './response.ts';
+import { isResponse } from '../routes/handler-result.ts';
 
 type MountLimits = { readonly limitBytes?: number };
 

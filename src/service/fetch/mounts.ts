@@ -1,7 +1,7 @@
 // Finds the mount for a request that no route matches. Promises: the longest prefix counts; there is no 405
 // at or below it; the service keeps its own paths.
 import { pathSegments, type RequestFacts } from '../../verify/request/facts.ts';
-import type { MatchedRoute } from '../../gate/record.ts';
+import type { MatchedRoute } from '../../gate/decide.ts';
 import type { Readers } from '../request/pipeline.ts';
 import { isBelow, isMount, type Matched } from '../routes/router.ts';
 import { routeOf, type Mount, type MountOptions, type Route } from '../routes/route.ts';

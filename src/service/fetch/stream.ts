@@ -4,7 +4,7 @@ import { ignoreErrors, type Clock } from '../../verify/base/clock.ts';
 import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { nothing, type Exchange } from '../request/exchange.ts';
-import type { BodyReader, FetchBody, ResponseReply } from './response.ts';
+import type { BodyReader, FetchBody, ResponseReply } from '../routes/handler-result.ts';
 
 /** Of one write, so that a client that reads slowly is not taken for one that has stopped. */
 const PIECE_BYTES = 64 * 1024;

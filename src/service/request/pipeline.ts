@@ -4,12 +4,17 @@
 import { andThen, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
-import type { Asked } from '../../gate/decide.ts';
-import { extendRecord, turnAway, turnedAwayBy, type Early, type RequestRecord } from '../../gate/record.ts';
-import { isResponse } from '../fetch/response.ts';
+import {
+  extendRecord,
+  turnAway,
+  turnedAwayBy,
+  type Asked,
+  type Early,
+  type RequestRecord,
+} from '../../gate/decide.ts';
+import { HandlerReply, isResponse, replyToResult } from '../routes/handler-result.ts';
 import { discard } from '../fetch/stream.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
-import { HandlerReply, replyToResult } from '../routes/handler-result.ts';
 import { HandlerRequest, queryOf, type HandlerOptions, type Inputs } from '../routes/handler-request.ts';
 import type { Match, Matched } from '../routes/router.ts';
 import type { Route } from '../routes/route.ts';

@@ -7,12 +7,11 @@ import { UsageError } from '../../verify/base/events.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
-import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/record.ts';
+import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/decide.ts';
 import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
-import { isResponseReply, type ResponseReply } from '../fetch/response.ts';
+import { HandlerReply, isResponseReply, type ResponseReply } from '../routes/handler-result.ts';
 import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
-import { HandlerReply } from '../routes/handler-result.ts';
 import { bind, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 

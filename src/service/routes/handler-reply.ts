@@ -2,8 +2,7 @@
 // cannot change framing, the connection or challenges, or set a cookie.
 import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { FIELD_NAME } from '../fetch/response.ts';
-import { HandlerReply, jsonText } from './handler-result.ts';
+import { FIELD_NAME, HandlerReply, jsonText } from './handler-result.ts';
 
 /** Header fields of a reply, by name. */
 export type Headers = Readonly<Record<string, string>>;

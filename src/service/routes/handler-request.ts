@@ -2,8 +2,7 @@
 // certificate, so no handler can log or forward one by accident.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Asked } from '../../gate/decide.ts';
-import { clientAddressOf } from '../../gate/tell.ts';
-import { traceparentOf } from '../../gate/traceparent.ts';
+import { clientAddressOf, traceparentOf } from '../../gate/tell.ts';
 import type { Exchange } from '../request/exchange.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import {

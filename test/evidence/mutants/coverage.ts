@@ -16,6 +16,8 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 /** Tests of the fake provider, the demo, the documents and the tools. */
 const NOT_OF_SRC = /^test\/(?:idp|demo|docs|example|package|clauses|evidence|vectors|[a-z.]+\.test\.ts)/;
 const OF_SERVER = 'test/server.wire.test.ts';
+/** What the built service loads, whatever its arguments. */
+const OF_PROCESS = ['src/server.ts', 'src/process/report.ts', 'src/process/probe.ts'];
 /** Tests that open sockets, start processes or change all of their own process. */
 const ALONE = /^node:(?:child_process|dns|http|https|module|net|tls|diagnostics_channel)$/;
 
@@ -40,7 +42,7 @@ function importsFrom(path: string): string[] {
   const modules = values.map(({ from }) =>
     from.startsWith('.') ? posix.join(posix.dirname(path), from) : from,
   );
-  if (text.includes('dist/server.js')) modules.push('src/server.ts');
+  if (text.includes('dist/server.js')) modules.push(...OF_PROCESS);
   if (text.includes('/src/profiles/')) {
     modules.push(...readdirSync(`${ROOT}src/profiles`).map((name) => `src/profiles/${name}`));
   }

@@ -35,12 +35,12 @@ export const SHORTCUTS: readonly Shortcut[] = [
     load: 'warm',
     changes: [
       {
-        file: 'src/service/connection/request-stream.ts',
+        file: 'src/service/request/exchange.ts',
         was: 'isOver(this) && this.listenerCount',
         becomes: 'isOver(this) && this.readableAborted && this.listenerCount',
       },
       {
-        file: 'src/service/connection/request-stream.ts',
+        file: 'src/service/request/exchange.ts',
         was: "RequestStream.prototype, 'readableEnded'",
         becomes: "RequestStream.prototype, 'isReadableEnded'",
       },
@@ -119,7 +119,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'a body is handed to its reader without events',
     'post',
-    'service/connection/request-stream.ts',
+    'service/request/exchange.ts',
     'this.#reader = reader;\n\n    if (arrived !== null) reader(arrived);',
     "if (arrived !== null) reader(arrived);\n    this.on('data', reader).on('end', () => reader(null));\n    if (!this.complete) return;",
   ),

@@ -10,7 +10,7 @@ import { createService } from '../../../src/service/create-service.ts';
 import { Pipeline, type PipelineOptions } from '../../../src/service/request/pipeline.ts';
 import type { Answers } from '../../../src/gate/checks.ts';
 import { Responder } from '../../../src/service/request/responder.ts';
-import { turnAway, type RequestRecord } from '../../../src/gate/record.ts';
+import { turnAway, type RequestRecord } from '../../../src/gate/decide.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { callerWith, clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { TestClock } from '../../support/clock.ts';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from '../../../src/gate/replies/reply.ts';
-import { RequestStream } from '../../../src/service/connection/request-stream.ts';
+import { RequestStream } from '../../../src/service/request/exchange.ts';
 import { hangUp, writeReply } from '../../../src/service/request/responder.ts';
 import { openWire } from '../../support/client.ts';
 import { exchangeOf } from '../../support/exchange.ts';

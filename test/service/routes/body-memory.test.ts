@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { RequestStream } from '../../../src/service/connection/request-stream.ts';
+import { RequestStream } from '../../../src/service/request/exchange.ts';
 import { CLIENT_GONE, readJson } from '../../../src/service/routes/body.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 

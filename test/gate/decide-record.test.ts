@@ -1,7 +1,7 @@
 /* What a record keeps when a later stage adds to it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { extendRecord, turnAway, type RequestRecord } from '../../src/gate/record.ts';
+import { extendRecord, turnAway, type RequestRecord } from '../../src/gate/decide.ts';
 import { refuse } from '../../src/verify/base/refusal.ts';
 
 const reply = { status: 403, fields: [], content: '' };

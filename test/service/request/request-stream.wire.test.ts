@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { Socket, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Listener } from '../../../src/service/connection/listener.ts';
-import { RequestStream } from '../../../src/service/connection/request-stream.ts';
+import { RequestStream } from '../../../src/service/request/exchange.ts';
 import { openWire, type Wire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { post } from '../../support/listener.ts';
