@@ -186,7 +186,9 @@ export function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['req
   const isKnown = httpVersion === '1.1' || (httpVersion === '1.0' && coding === undefined);
   // RFC 9112 §6.1
   const isFramed = coding === undefined || coding.toLowerCase() === 'chunked';
-  if (!isKnown || !isFramed) return refuse('malformed-http');
+  // RFC 9112 §5.1: the parser of Node 20.12 lets fields without a name through.
+  const areNamed = headers[''] === undefined;
+  if (!isKnown || !isFramed || !areNamed) return refuse('malformed-http');
   if (rawHeaders.length > 2 * MAX_FIELDS) return refuse('header_fields_too_large');
 
   // RFC 9110 §10.1.1. Node joins repeated fields.

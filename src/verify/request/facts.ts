@@ -76,10 +76,18 @@ export function readHost(rawHeaders: readonly string[], httpVersion = '1.1') {
   return host;
 }
 
+const CONTROL = /[\0-\x20\x7f]/;
+
+/**
+ * All: in no request target (RFC 9112 §3.2). The parser of Node 20.12 lets tabs through, and URL drops them:
+ * two dots around a tab would become a dot segment.
+ */
+export const hasControls = (target: string): boolean => CONTROL.test(target);
+
 /** All: accepts only the origin form (RFC 9112 §3.2.1), and drops the query. */
 export function originPath(target: string): string | Refused {
   // Stricter: RFC 9112 §3.2.2 has servers accept the absolute form.
-  if (target[0] !== '/') return refuse('target-refused');
+  if (target[0] !== '/' || hasControls(target)) return refuse('target-refused');
 
   const end = target.indexOf('?');
   return end < 0 ? target : target.slice(0, end);

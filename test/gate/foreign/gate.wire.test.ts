@@ -377,6 +377,17 @@ for (const url of DOTS) {
   });
 }
 
+for (const url of ['/a/.\t./admin', '/a\t', '/a?b\t', '/a\0', '/a\f', '/a b', '/a\x7f']) {
+  test(`the gate refuses the target ${JSON.stringify(url)}, whatever the access, since a URL would drop a tab [RFC 9112 §3.2]`, async (t) => {
+    const gate = await openGate();
+    t.after(gate.close);
+    for (const asked of [open, optional, access]) {
+      const verdict = await gate.check({ ...requestWith(...bearer(READER)), url }, asked);
+      assert.equal(verdict.refusal?.status, 400);
+    }
+  });
+}
+
 test('the gate admits dots within a segment, and an encoded slash [RFC 3986 §3.3]', async (t) => {
   const gate = await openGate();
   t.after(gate.close);

@@ -9,6 +9,7 @@ import { json } from '../../../src/service/routes/inputs.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { Pipeline, type PipelineOptions } from '../../../src/service/request/pipeline.ts';
 import type { Answers } from '../../../src/gate/checks.ts';
+import { checkMessage } from '../../../src/service/request/exchange.ts';
 import { Responder } from '../../../src/service/request/responder.ts';
 import { turnAway, type RequestRecord } from '../../../src/gate/decide.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
@@ -517,4 +518,13 @@ test('runs no handler for a caller whom a guard or the policy refuses, even if t
   assert.deepEqual(ran, []);
   assert.deepEqual(await outcome('/admin/read', 'admin read'), [200, undefined]);
   assert.deepEqual(ran, ['/admin/read']);
+});
+
+test('refuses a field without a name, which the parser of Node 20.12 lets through [RFC 9112 §5.1]', () => {
+  const check = (name: string) => {
+    const request = { httpVersion: '1.1', rawHeaders: [name, 'x'], headers: { [name]: 'x' } };
+    return checkMessage(exchangeOf(request, {}).exchange.request)?.refusal.reason;
+  };
+
+  assert.deepEqual([check('x'), check('')], [undefined, 'malformed-http']);
 });

@@ -46,6 +46,14 @@ for (const target of ['', '*', '?x', 'a/b', 'http://host/a', 'host:443', '\\a'])
     ));
 }
 
+for (const target of ['/a/.\t./b', '/\t', '/a?\t', '/a\f', '/\v', '/\0', '/ ', '/\r', '/\n', '/\x7f']) {
+  test(`reads no path from ${JSON.stringify(target)}, in which a URL would drop a character [RFC 9112 §3.2]`, () =>
+    assert.throws(
+      () => unlessRefused(originPath(target)),
+      (failure) => failure instanceof Refused && failure.refusal.reason === 'target-refused',
+    ));
+}
+
 for (const [path, segments] of [
   ['/', []],
   ['/api/public', ['api', 'public']],
