@@ -155,7 +155,7 @@ function importPublic(
     const exported = requiredMembers({ ...key.export({ format: 'jwk' }) });
     if (thumbprintOf(exported) !== thumbprint) return 'encoding';
 
-    const reason = members.kty === 'RSA' ? checkRsa(members, key, maxBits) : undefined;
+    const reason = members.kty === 'RSA' ? checkRsa(members, key, maxBits) : checkPoint(members);
     const input = options === undefined ? key : { key, ...options };
     return reason ?? seal({ algorithm, digest, input, thumbprint, kid, issuer });
   } catch (error) {
@@ -192,4 +192,17 @@ function checkRsa({ n }: JsonObject, key: KeyObject, maxBits: number) {
   // RFC 8017 §3.1: with 1, any text would be its own signature. Stricter: at most 32 bits, for speed.
   const isOdd = publicExponent % 2n === 1n;
   return isOdd && publicExponent > 1 && publicExponent <= MAX_EXPONENT ? undefined : 'exponent';
+}
+
+/** The points of Ed25519 whose order is 1, 2, 4 or 8 (RFC 8032 §5.1), in all their encodings. */
+const SMALL_ORDER = new RegExp(
+  '^(?:0[01](?:00){30}[08]0|e[c-e](?:ff){30}[7f]f' +
+    '|26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc[08]5' +
+    '|c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03[7f]a)$',
+);
+
+/** RFC 8725 §3.4: anyone can sign for such a key. Node 20 and 22 take it. */
+function checkPoint({ crv, x }: JsonObject) {
+  const point = Buffer.from(String(x), 'base64url').toString('hex');
+  return crv === 'Ed25519' && SMALL_ORDER.test(point) ? 'size' : undefined;
 }

@@ -69,6 +69,34 @@ const REFUSED: [alg: ProofAlgorithm, change: Members, reason: KeyReason][] = [
   ['RS256', { e: 'AQAAAAE' }, 'exponent'],
 ];
 
+/** RFC 8032 §5.1: y is 0, 1, p - 1, or one of two others; with 0, 1 and both signs, over p too. */
+const SMALL_ORDER = [
+  '00'.repeat(32),
+  `01${'00'.repeat(31)}`,
+  `ec${'ff'.repeat(30)}7f`,
+  `ed${'ff'.repeat(30)}7f`,
+  `ee${'ff'.repeat(30)}7f`,
+  '26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05',
+  'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+];
+
+for (const hex of SMALL_ORDER) {
+  test(`refuses the Ed25519 key ${hex.slice(0, 8)}, for which anyone can sign, with either sign [RFC 8725 §3.4, A11]`, () => {
+    const bytes = Buffer.from(hex, 'hex');
+    for (const sign of [0, 0x80]) {
+      const point = Buffer.from([...bytes.subarray(0, 31), (bytes[31] ?? 0) | sign]);
+      assert.equal(importKey('EdDSA', { x: point.toString('base64url') }), 'size');
+    }
+  });
+}
+
+test('accepts Ed25519 keys that differ from those of small order in one byte', () => {
+  for (const hex of SMALL_ORDER) {
+    const near = Buffer.from(`${hex.slice(0, 30)}5a${hex.slice(32)}`, 'hex').toString('base64url');
+    assert.notEqual(importKey('EdDSA', { x: near }), 'size');
+  }
+});
+
 /** The same number, a byte longer, and with the padding of base64. */
 const respelled = (text: unknown) => {
   const number = Buffer.from(String(text), 'base64url');
