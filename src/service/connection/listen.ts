@@ -16,10 +16,14 @@ const SHORT_MILLIS = 0.1;
 
 /** Rejects with Node's error, plus `host` and `port`. */
 export async function listen(server: Server, port: number, host: string | undefined) {
-  server.listen({ port, host });
-  await once(server, 'listening').catch((error) => {
-    throw Object.assign(error, { port, host });
-  });
+  try {
+    // Node throws at once where its permission model denies the network.
+    server.listen({ port, host });
+    await once(server, 'listening');
+  } catch (error) {
+    throw Object.assign(Object(error), { port, host });
+  }
+
   return server.address() as AddressInfo;
 }
 

@@ -1,9 +1,26 @@
-/* How many turns of the event loop a port waits for connections before it closes. */
+/* How a port that cannot listen fails, and how many turns of the event loop a port waits for connections before
+   it closes. */
 import { strict as assert } from 'node:assert';
 import { EventEmitter } from 'node:events';
 import { test } from 'node:test';
-import { whenQuiet } from '../../../src/service/connection/listen.ts';
+import { listen, whenQuiet } from '../../../src/service/connection/listen.ts';
 import { TestClock } from '../../support/clock.ts';
+
+test('a port that Node denies at once, as its permission model does, fails with its address', async () => {
+  const denied = Object.assign(new Error('Access to this API has been restricted'), {
+    code: 'ERR_ACCESS_DENIED',
+  });
+  const server = Object.assign(new EventEmitter(), {
+    listen() {
+      throw denied;
+    },
+  });
+  await assert.rejects(listen(server as never, 3001, '::1'), {
+    code: 'ERR_ACCESS_DENIED',
+    port: 3001,
+    host: '::1',
+  });
+});
 
 function beginClosing() {
   const server = new EventEmitter();
