@@ -121,4 +121,31 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     assert.deepEqual(seen, [['/gone', '/gone']]);
     wire.destroy();
   });
+
+  test('keeps what an earlier handler of its connection entered, but only before Node 24', async (t) => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen: (string | undefined)[] = [];
+    const { port, stop } = await startRoutes({
+      routes: [
+        get('/{id}', open, ({ path }) => {
+          seen.push(storage.getStore());
+          storage.enterWith(path);
+          return {};
+        }),
+      ],
+    });
+    t.after(stop);
+    for (const [path, count] of [
+      ['/1', 2],
+      ['/2', 1],
+    ] as const) {
+      const wire = await openWire(port);
+      wire.send(request(`GET ${path}`).repeat(count));
+      await wire.until((text) => statusesIn(text).length === count);
+      wire.destroy();
+    }
+
+    const [major] = process.versions.node.split('.');
+    assert.deepEqual(seen, [undefined, Number(major) < 24 ? '/1' : undefined, undefined]);
+  });
 });
