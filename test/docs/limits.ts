@@ -200,7 +200,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`cannot be recorded within ${one(same(REPLY_MILLIS, VERDICT_MILLIS))}`,
     says`At most ${count(WAITING_FOR_STORE)} requests wait for the store`,
     says`gets no reply within ${seconds(REPLY_MILLIS)}`,
-    says`Within ${seconds(constantIn('src/options/redis/link.ts', 'MAX_PAUSE_MILLIS') + REPLY_MILLIS)} of the store's recovery`,
+    says`Within ${seconds(constantIn('src/options/redis/link.ts', 'MAX_PAUSE_MILLIS') + GREETING_MILLIS)} of the store's recovery`,
     says`the listed nodes (one to ${MOST_NODES})`,
     says`one to ${MOST_NODES} sentinels (default port ${constantIn(REDIS_TARGET, 'SENTINEL_PORT')})`,
     says`(by default, at most ${WINDOW} s)`,
