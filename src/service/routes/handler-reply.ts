@@ -13,6 +13,8 @@ const REFUSED_FIELDS = (
   'proxy-connection set-cookie te trailer transfer-encoding upgrade www-authenticate'
 ).split(' ');
 
+const REFUSED = 'must not be set by a reply; a Response may set set-cookie and www-authenticate';
+
 /** RFC 9110 §5.5. Stricter: only ASCII. */
 const VALUE = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/;
 
@@ -86,7 +88,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
 
   for (const [name, value] of Object.entries(headers)) {
     const lowerName = name.toLowerCase();
-    if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} must not be set by a handler`);
+    if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} ${REFUSED}`);
     // Node would throw on writing, too late for a 500.
     if (!FIELD_NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
       throw new UsageError('a header field cannot be sent');

@@ -12,7 +12,8 @@ const PATTERN = /^(?!.*(\{\w+\}).*\1)(?:\/(?!:)(?:[^{}/*<>?#[\]\0-\x1f\x7f\p{Cs}
 export type Literals = readonly (string | undefined)[];
 
 export function parsePattern(pattern: string): Literals | undefined {
-  if (!PATTERN.test(pattern)) return undefined;
+  // A RegExp or a list of paths, as other routers take, would be tested as text.
+  if (typeof pattern !== 'string' || !PATTERN.test(pattern)) return undefined;
 
   const [, ...written] = pattern.split('/');
   return pathSegments(pattern)?.map((text, at) => {

@@ -206,7 +206,7 @@ for (const name of REFUSED) {
     for (const spelling of [name, name.toLowerCase(), name.toUpperCase()]) {
       assert.throws(() => reply(200, {}, { [spelling]: 'x' }), {
         name: 'TypeError',
-        message: `${name.toLowerCase()} must not be set by a handler`,
+        message: `${name.toLowerCase()} must not be set by a reply; a Response may set set-cookie and www-authenticate`,
       });
     }
   });

@@ -226,6 +226,19 @@ for (const [fix, ...patterns] of [
   }
 }
 
+for (const [what, pattern] of [
+  ['a RegExp', /a/],
+  ['a list of paths', ['/a', '/b']],
+] as const) {
+  test(`refuses ${what} as a pattern, and reports every other problem too`, () => {
+    const routes = [routeAt(pattern as unknown as string), routeAt('b')];
+    assert.deepEqual(routesProblems({ routes }), [
+      `GET ${pattern}: ${noPattern(A_TEXT)}`,
+      `GET b: ${noPattern('/b')}`,
+    ]);
+  });
+}
+
 test('treats a colon inside a segment as text', () => {
   const router = createRouter([routeAt('/orders:batch')]);
   assert.equal(found(router, '/orders:batch')?.pattern, '/orders:batch');
