@@ -3,14 +3,13 @@ import type { Surroundings } from './base/events.ts';
 import { Part } from './base/part.ts';
 import { createKeyFetch, withDeadline } from './keys/fetch.ts';
 import { importSigningKey, type ImportKey } from './keys/jwk.ts';
-import { createKeySet } from './keys/key-set.ts';
+import { KeySet } from './keys/key-set.ts';
 import type { FetchFrom, IssuersValues } from './options.ts';
 import type { Issuer } from './token/verify.ts';
 
 export function createIssuers(values: IssuersValues, surroundings: Surroundings): readonly Issuer[] {
   const { issuers, clockToleranceSeconds, connect, fetchKeys } = values;
-  const { clock, log, count } = surroundings;
-  if (fetchKeys !== undefined) log('signing keys not from the provider', {});
+  if (fetchKeys !== undefined) surroundings.log('signing keys not from the provider', {});
 
   return Object.entries(issuers).map(([name, own]) => {
     const { jwksUri, algorithms, tenants } = own;
@@ -25,7 +24,7 @@ export function createIssuers(values: IssuersValues, surroundings: Surroundings)
     if (tenants !== undefined) return Part.contentOf(tenants).createIssuer(issuer, fetchFrom, surroundings);
 
     const importKey: ImportKey = (published) => importSigningKey(published, algorithms);
-    const keys = createKeySet(name, withDeadline(fetchFrom(jwksUri)), clock, log, count, importKey);
+    const keys = new KeySet(name, withDeadline(fetchFrom(jwksUri)), surroundings, importKey);
     return { ...issuer, keys };
   });
 }

@@ -1,5 +1,5 @@
 /* Signed tokens, and callers made from them as the service does, for tests of what follows the token. */
-import { createKeySet } from '../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../src/verify/keys/key-set.ts';
 import { createSenderCheck, type Caller, type SenderCheck } from '../../src/verify/caller.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../src/verify/token/verify.ts';
 import { makeSigningKey } from '../idp/keys.ts';
@@ -21,12 +21,11 @@ export const clock = new TestClock();
 /** Settings, of profile B by default. */
 export const settingsWith = (environment: Environment = {}) => settingsFrom({ ...REQUIRED, ...environment });
 
-const keys = createKeySet(
-  'idp',
-  async () => ({ keys: [key.publicJwk] }),
+const keys = new KeySet('idp', async () => ({ keys: [key.publicJwk] }), {
   clock,
-  () => {},
-);
+  log: () => {},
+  count: undefined,
+});
 
 await keys.refresh();
 

@@ -10,7 +10,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { routesOf } from '../../src/profiles/routes.ts';
 import { composeService } from '../../src/service/create-service.ts';
-import type { KeySet } from '../../src/verify/keys/key-set.ts';
+import type { Keys } from '../../src/verify/keys/key-set.ts';
 import { Listener } from '../../src/service/connection/listener.ts';
 import type { FetchKeys } from '../../src/verify/options.ts';
 import type { Provider } from '../idp/provider.ts';
@@ -38,9 +38,9 @@ export interface TestService extends Served {
   readonly settings: TestSettings;
   readonly clock: TestClock;
   /** Those of the first issuer. */
-  readonly keys: KeySet;
+  readonly keys: Keys;
   /** Those of every issuer, the first one first. */
-  readonly keySets: readonly KeySet[];
+  readonly keySets: readonly Keys[];
   /** Every log line so far, parsed. */
   readonly logs: readonly Record<string, any>[];
   /** Makes the service behave as during shutdown. */

@@ -11,7 +11,7 @@ import {
   type Algorithm,
   type VerificationKey,
 } from '../../src/verify/keys/jwk.ts';
-import { createKeySet } from '../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../src/verify/keys/key-set.ts';
 import { parseCompact, verifySignature, type UnverifiedJws } from '../../src/verify/jws/jws.ts';
 import { TestClock } from '../support/clock.ts';
 
@@ -60,12 +60,10 @@ export function judgeSignature(
 
 /** Judges a JWS under a whole key set that is published, by the key that its `kid` names. */
 export async function judgeUnderKeySet(text: string, jwks: readonly JsonObject[]): Promise<Judgement> {
-  const keys = createKeySet(
+  const keys = new KeySet(
     'vectors',
     async () => ({ keys: [...jwks] }),
-    new TestClock(),
-    () => {},
-    undefined,
+    { clock: new TestClock(), log: () => {}, count: undefined },
     (published) => importSigningKey(published, ALGORITHM_NAMES),
   );
   await keys.refresh();

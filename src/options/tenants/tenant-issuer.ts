@@ -6,7 +6,7 @@ import type { Surroundings } from '../../verify/base/events.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import { withDeadline } from '../../verify/keys/fetch.ts';
 import { factsOf, importSigningKey, type ImportKey, type VerificationKey } from '../../verify/keys/jwk.ts';
-import { createKeySet, type KeySet } from '../../verify/keys/key-set.ts';
+import { KeySet, type Keys } from '../../verify/keys/key-set.ts';
 import type { FetchFrom, Tenants } from '../../verify/options.ts';
 import type { Issuer } from '../../verify/token/verify.ts';
 import { Slots } from './slots.ts';
@@ -15,7 +15,7 @@ import { TenantKeys, type TenantKeysOptions } from './tenant-keys.ts';
 
 type OwnIssuer = Parameters<Tenants['createIssuer']>[0];
 
-type FindKey = KeySet['find'];
+type FindKey = Keys['find'];
 
 /** One for each gate or service: its tenants share what they may fetch. */
 const slotsOf = new WeakMap<Surroundings, Slots>();
@@ -45,18 +45,18 @@ export function createIssuer(
   return { ...issuer, keys, findTenant, refreshTenants };
 }
 
-interface Keys {
-  readonly keys: KeySet;
+interface OfTenants {
+  readonly keys: Keys;
   /** Finds keys for one tenant. */
   readonly keysOf: (tenant: string) => FindKey;
   readonly refreshTenants?: () => Promise<void>;
 }
 
 /** One set for all tenants. */
-function createShared(issuer: OwnIssuer, fetchFrom: FetchFrom, { clock, log, count }: Surroundings): Keys {
+function createShared(issuer: OwnIssuer, fetchFrom: FetchFrom, around: Surroundings): OfTenants {
   const { name, jwksUri } = issuer;
   const fetch = withDeadline(fetchFrom(jwksUri));
-  const keys = createKeySet(name, fetch, clock, log, count, importerOf(issuer));
+  const keys = new KeySet(name, fetch, around, importerOf(issuer));
   return { keys, keysOf: () => keys.find };
 }
 
@@ -67,7 +67,7 @@ function createOwn(
   tenantNames: readonly string[],
   fetchFrom: FetchFrom,
   around: Surroundings,
-): Keys {
+): OfTenants {
   const addresses = new Template(address, []);
   const slots = slotsOf.get(around) ?? new Slots(around.clock);
   slotsOf.set(around, slots);

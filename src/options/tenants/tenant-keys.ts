@@ -7,13 +7,13 @@ import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { withDeadline, type FetchKeySet } from '../../verify/keys/fetch.ts';
 import type { Algorithm, ImportKey, VerificationKey } from '../../verify/keys/jwk.ts';
 import {
-  createKeySet,
+  KeySet,
   MAX_AGE_MILLIS,
   MAX_BACKOFF_MILLIS,
   MIN_BACKOFF_MILLIS,
   REFRESH_AFTER_MILLIS,
   REQUEST_PAUSE_MILLIS,
-  type KeySet,
+  type Keys,
 } from '../../verify/keys/key-set.ts';
 import { Pace, type Slots } from './slots.ts';
 
@@ -56,9 +56,9 @@ class TenantSet {
       count?.(event, word, name);
     };
 
-    const log = logFor(tenant, around);
+    const own = { clock, log: logFor(tenant, around), count: countFetch };
     this.#clock = clock;
-    this.keys = createKeySet(issuerName, fetchInTurn, clock, log, countFetch, importKey, pace.mayGoOn);
+    this.keys = new KeySet(issuerName, fetchInTurn, own, importKey, pace.mayGoOn);
     // No timer of its own: a tenant without requests would be fetched for ever.
     this.keys.close();
   }
@@ -103,7 +103,7 @@ function agesOf(sets: readonly TenantSet[]) {
 }
 
 /** One set to the outside, for readiness and metrics. The issuer of each tenant copies its functions. */
-export class TenantKeys implements KeySet {
+export class TenantKeys implements Keys {
   readonly #tenants: readonly string[];
   readonly #options: TenantKeysOptions;
   readonly #around: Surroundings;

@@ -1,17 +1,17 @@
 // The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
 // at a time; a failed one changes no key; no key is used over an hour after its fetch; a fetch that
 // succeeds drops withdrawn keys; held keys are found without waiting.
-import type { Clock, MaybePromise } from '../base/clock.ts';
+import type { MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import {
   describeBug,
   printable,
-  type Count,
   type FetchErrorReason,
   type Fields,
-  type Log,
+  type LogEvent,
+  type Surroundings,
 } from '../base/events.ts';
-import { refuse, unavailable, type Refused } from '../base/refusal.ts';
+import { refuse, Refused, unavailable } from '../base/refusal.ts';
 import { factsOf, importSigningKey, type Algorithm, type VerificationKey } from './jwk.ts';
 import { FetchError, importKeySet, type ImportedKeys } from './jwks.ts';
 
@@ -25,157 +25,173 @@ const MAX_WAITING = 1_000;
 /** The first may have begun before the key was published. */
 const MAX_FETCHES_AWAITED = 2;
 
-export type KeySet = ReturnType<typeof createKeySet>;
+/** The keys of one issuer. All times are monotonic. Its members may be copied: they need no `this`. */
+export class KeySet {
+  readonly #issuerName;
+  readonly #fetch;
+  readonly #clock;
+  readonly #around;
+  readonly #importKey;
+  readonly #mayFetchForKid;
 
-/**
- * Creates the key set of one issuer. `fetch` resolves with the provider's document or rejects with
- * `FetchError`; any other error is a bug. `mayFetchForKid` is asked before an unknown `kid` causes a fetch.
- */
-export function createKeySet(
-  issuerName: string,
-  fetch: () => Promise<JsonObject>,
-  clock: Clock,
-  log: Log,
-  count?: Count,
-  importKey = importSigningKey,
-  mayFetchForKid = () => true,
-) {
-  const issuer = printable(issuerName);
-  let held: readonly VerificationKey[] = [];
-  /** Monotonic, like all times here. */
-  let fetchedAtMillis = -Infinity;
-  let lastLogged = '';
+  #held: readonly VerificationKey[] = [];
+  #fetchedAtMillis = -Infinity;
+  #lastLogged = '';
 
-  let fetchUnderWay: Promise<void> | undefined;
-  let lastError: FetchErrorReason | undefined;
-  let backoffMillis = MIN_BACKOFF_MILLIS;
-  let failedAtMillis = 0;
-  let retryAtMillis = 0;
-  let cancelRetry = () => {};
-  let isClosed = false;
-  let lastUnknownKidFetchMillis = -Infinity;
-  let waiting = 0;
+  #fetchUnderWay: Promise<void> | undefined;
+  #lastError: FetchErrorReason | undefined;
+  #backoffMillis = MIN_BACKOFF_MILLIS;
+  #failedAtMillis = 0;
+  #retryAtMillis = 0;
+  #cancelRetry = () => {};
+  #isClosed = false;
+  #lastUnknownKidFetchMillis = -Infinity;
+  /** How many requests wait for a fetch. */
+  #waiting = 0;
+
+  /**
+   * `fetch` resolves with the provider's document or rejects with `FetchError`; any other error is a bug.
+   * `mayFetchForKid` is asked before an unknown `kid` causes a fetch.
+   */
+  constructor(
+    issuerName: string,
+    fetch: () => Promise<JsonObject>,
+    around: Surroundings,
+    importKey = importSigningKey,
+    mayFetchForKid = () => true,
+  ) {
+    this.#issuerName = issuerName;
+    this.#fetch = fetch;
+    this.#clock = around.clock;
+    this.#around = around;
+    this.#importKey = importKey;
+    this.#mayFetchForKid = mayFetchForKid;
+  }
 
   /** Returns the key that `kid` and `algorithm` name, or a promise if a fetch may bring it. */
-  function find(
+  readonly find = (
     kid: string | undefined,
     algorithm: Algorithm,
     fetchesLeft = MAX_FETCHES_AWAITED,
-  ): MaybePromise<VerificationKey | Refused> {
-    const keys = currentKeys();
+  ): MaybePromise<VerificationKey | Refused> => {
+    const keys = this.#currentKeys();
     const key = keyNamed(kid, algorithm, keys);
     if (typeof key !== 'string') return key;
 
+    const issuerName = this.#issuerName;
     // For a token without `kid`, fetch only if there are no keys at all.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
-    const awaited = mayFetch ? fetchToAwait(hasKeys) : undefined;
-    if (awaited === undefined) return refusal(key, kid, hasKeys).with({ issuerName });
-    // Perhaps the key is new: no 401.
-    if (awaited === 'shed') return unavailable('keys-unavailable').with({ issuerName });
+    const fetched = mayFetch ? this.#fetchToAwait(hasKeys) : undefined;
+    const awaited = fetched ?? this.#refusal(key, kid, hasKeys);
+    if (awaited instanceof Refused) return awaited.with({ issuerName });
+    if (this.#waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
 
-    if (waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
-
-    waiting += 1;
+    this.#waiting += 1;
     return awaited.then(() => {
-      waiting -= 1;
-      const left = lastError === undefined ? fetchesLeft - 1 : 0;
-      return find(kid, algorithm, left);
+      this.#waiting -= 1;
+      const left = this.#lastError === undefined ? fetchesLeft - 1 : 0;
+      return this.find(kid, algorithm, left);
     });
-  }
+  };
 
-  function refusal(reason: NoKeyReason, kid: string | undefined, hasKeys: boolean) {
+  #refusal(reason: NoKeyReason, kid: string | undefined, hasKeys: boolean) {
     // If the last fetch failed, the key may be new: no 401.
-    if (hasKeys && (kid === undefined || lastError === undefined)) {
+    if (hasKeys && (kid === undefined || this.#lastError === undefined)) {
       // An unknown `kid` is a client's text.
       return refuse(reason).with(reason === 'algorithm-refused' ? { kid } : {});
     }
 
+    const retryAtMillis = this.#retryAtMillis;
     // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.
     const nextAtMillis = hasKeys
       ? retryAtMillis
-      : Math.min(retryAtMillis, failedAtMillis + REQUEST_PAUSE_MILLIS);
-    const seconds = Math.ceil((nextAtMillis - clock.monotonic()) / 1000);
+      : Math.min(retryAtMillis, this.#failedAtMillis + REQUEST_PAUSE_MILLIS);
+    const seconds = Math.ceil((nextAtMillis - this.#clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
 
   /** Infinity before the first success. */
-  const ageMillis = () => clock.monotonic() - fetchedAtMillis;
+  readonly ageMillis = () => this.#clock.monotonic() - this.#fetchedAtMillis;
 
   /** How many keys can verify a token now. Refreshes old ones. */
-  const usable = () => currentKeys().length;
+  readonly usable = () => this.#currentKeys().length;
 
   /** Never rejects. */
-  function refresh(): Promise<void> {
-    fetchUnderWay ??= attempt().finally(() => {
-      fetchUnderWay = undefined;
+  readonly refresh = (): Promise<void> => {
+    this.#fetchUnderWay ??= this.#attempt().finally(() => {
+      this.#fetchUnderWay = undefined;
     });
-    return fetchUnderWay;
-  }
+    return this.#fetchUnderWay;
+  };
 
   /** Refreshes old keys, except after a failed fetch. */
-  function currentKeys() {
-    const age = ageMillis();
-    if (age >= REFRESH_AFTER_MILLIS && lastError === undefined) void refresh();
-    if (age < MAX_AGE_MILLIS) return held;
+  #currentKeys() {
+    const age = this.ageMillis();
+    if (age >= REFRESH_AFTER_MILLIS && this.#lastError === undefined) void this.refresh();
+    if (age < MAX_AGE_MILLIS) return this.#held;
 
-    if (held.length > 0 && lastError !== undefined) {
-      log('signing keys expired', { issuer });
-      held = [];
+    if (this.#held.length > 0 && this.#lastError !== undefined) {
+      this.#log('signing keys expired');
+      this.#held = [];
     }
     return [];
   }
 
-  function fetchToAwait(isForUnknownKid: boolean) {
-    if (fetchUnderWay !== undefined) return fetchUnderWay;
+  #log(event: LogEvent, fields?: Fields) {
+    this.#around.log(event, { issuer: printable(this.#issuerName), ...fields });
+  }
+
+  #fetchToAwait(isForUnknownKid: boolean) {
+    if (this.#fetchUnderWay !== undefined) return this.#fetchUnderWay;
 
     // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last error, so
     // that a hung provider gets a rest.
-    const now = clock.monotonic();
-    const lastMillis = isForUnknownKid ? lastUnknownKidFetchMillis : failedAtMillis;
+    const now = this.#clock.monotonic();
+    const lastMillis = isForUnknownKid ? this.#lastUnknownKidFetchMillis : this.#failedAtMillis;
     if (now - lastMillis < REQUEST_PAUSE_MILLIS) return undefined;
-    if (isForUnknownKid && !mayFetchForKid()) return 'shed';
+    // Perhaps the key is new: no 401.
+    if (isForUnknownKid && !this.#mayFetchForKid()) return unavailable('keys-unavailable');
 
-    if (isForUnknownKid) lastUnknownKidFetchMillis = now;
-    return refresh();
+    if (isForUnknownKid) this.#lastUnknownKidFetchMillis = now;
+    return this.refresh();
   }
 
-  async function attempt() {
-    const startedAtMillis = clock.monotonic();
+  async #attempt() {
+    const startedAtMillis = this.#clock.monotonic();
     try {
-      const imported = importKeySet(await fetch(), importKey);
-      logChanges(imported);
+      const imported = importKeySet(await this.#fetch(), this.#importKey);
+      this.#logChanges(imported);
 
-      cancelRetry();
-      held = imported.usable;
-      fetchedAtMillis = startedAtMillis;
-      lastError = undefined;
-      backoffMillis = MIN_BACKOFF_MILLIS;
+      this.#cancelRetry();
+      this.#held = imported.usable;
+      this.#fetchedAtMillis = startedAtMillis;
+      this.#lastError = undefined;
+      this.#backoffMillis = MIN_BACKOFF_MILLIS;
     } catch (thrown) {
-      if (FetchError.is(thrown)) recordError(thrown);
-      else recordError(new FetchError('unforeseen'), describeBug(thrown));
+      if (FetchError.is(thrown)) this.#recordError(thrown);
+      else this.#recordError(new FetchError('unforeseen'), describeBug(thrown));
     }
-    count?.('key fetch', lastError ?? 'ok', issuerName);
+    this.#around.count?.('key fetch', this.#lastError ?? 'ok', this.#issuerName);
   }
 
-  function logChanges({ usable, skipped }: ImportedKeys) {
+  #logChanges({ usable, skipped }: ImportedKeys) {
     const facts = usable.map(factsOf);
     const known = facts.map(({ kid, algorithm, thumbprint }) => [kid, algorithm, thumbprint]);
     const text = JSON.stringify([known, skipped]);
-    if (text === lastLogged && lastError === undefined) return;
+    if (text === this.#lastLogged && this.#lastError === undefined) return;
 
-    lastLogged = text;
-    for (const key of skipped) log('signing key skipped', { issuer, ...key });
+    this.#lastLogged = text;
+    for (const key of skipped) this.#log('signing key skipped', { ...key });
     const kids = facts.map(({ kid = '' }) => printable(kid));
-    log('signing keys loaded', { issuer, usable: usable.length, skipped: skipped.length, kids });
+    this.#log('signing keys loaded', { usable: usable.length, skipped: skipped.length, kids });
   }
 
-  function recordError({ reason, code }: FetchError, bug?: Fields) {
-    if (reason !== lastError) {
+  #recordError({ reason, code }: FetchError, bug?: Fields) {
+    if (reason !== this.#lastError) {
       // Infinity becomes null in JSON.
-      const heldForSeconds = Math.round(ageMillis() / 1000);
-      log('signing keys could not be fetched', {
-        issuer,
+      const heldForSeconds = Math.round(this.ageMillis() / 1000);
+      this.#log('signing keys could not be fetched', {
         ...bug,
         reason,
         code: printable(code),
@@ -184,24 +200,26 @@ export function createKeySet(
     }
 
     // Jitter: replicas must not retry together.
-    const delayMillis = backoffMillis * (0.8 + 0.2 * Math.random());
-    backoffMillis = Math.min(MAX_BACKOFF_MILLIS, backoffMillis * 2);
-    lastError = reason;
-    failedAtMillis = clock.monotonic();
+    const delayMillis = this.#backoffMillis * (0.8 + 0.2 * Math.random());
+    this.#backoffMillis = Math.min(MAX_BACKOFF_MILLIS, this.#backoffMillis * 2);
+    this.#lastError = reason;
+    const now = this.#clock.monotonic();
+    this.#failedAtMillis = now;
     // Once it is closed, only requests fetch.
-    retryAtMillis = failedAtMillis + (isClosed ? REQUEST_PAUSE_MILLIS : delayMillis);
-    cancelRetry();
-    if (!isClosed) cancelRetry = clock.after(delayMillis, () => void refresh());
+    this.#retryAtMillis = now + (this.#isClosed ? REQUEST_PAUSE_MILLIS : delayMillis);
+    this.#cancelRetry();
+    if (!this.#isClosed) this.#cancelRetry = this.#clock.after(delayMillis, () => void this.refresh());
   }
 
   /** Stops retries only. */
-  function close() {
-    isClosed = true;
-    cancelRetry();
-  }
-
-  return { find, ageMillis, usable, refresh, close };
+  readonly close = () => {
+    this.#isClosed = true;
+    this.#cancelRetry();
+  };
 }
+
+/** Those of one issuer, or of several tenants. */
+export type Keys = Pick<KeySet, keyof KeySet>;
 
 type NoKeyReason = 'key-unknown' | 'algorithm-refused';
 

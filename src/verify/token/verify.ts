@@ -10,7 +10,7 @@ import { Cache } from '../base/cache.ts';
 import { refuse, Refused, type Found } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
 import { ALGORITHM_NAMES, factsOf, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
-import type { KeySet } from '../keys/key-set.ts';
+import type { Keys } from '../keys/key-set.ts';
 import { checkClaims, checkMembers, checkTimes, type TokenOptions } from './claims.ts';
 import { mediaType, parseCompact, payloadOf, verifySignature } from '../jws/jws.ts';
 
@@ -21,7 +21,7 @@ export interface Issuer extends TokenOptions {
   readonly claimNamespace: string;
   readonly scopeClaim: string;
   /** RFC 8725 §3.8 */
-  readonly keys: KeySet;
+  readonly keys: Keys;
   /** If each tenant of the provider has an `iss` of its own: none is that of this issuer itself. */
   readonly findTenant?: FindIssuer | undefined;
   /** Fetches the keys of each of its tenants. */

@@ -4,7 +4,7 @@ import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { ALGORITHM_NAMES, importSigningKey, type Algorithm } from '../../../src/verify/keys/jwk.ts';
-import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier, type TokenVerifier } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
 import { AUDIENCE, ISSUER, RULES } from '../../verify/token/issuer.ts';
@@ -63,12 +63,10 @@ function usable(published: Published, algorithms: readonly Algorithm[]): readonl
  * another.
  */
 async function openKeys(jwks: JSONWebKeySet, algorithms: readonly Algorithm[]): Promise<KeySet> {
-  const keys = createKeySet(
+  const keys = new KeySet(
     'idp',
     async () => ({ ...jwks }),
-    new TestClock(NOW * 1000),
-    () => {},
-    undefined,
+    { clock: new TestClock(NOW * 1000), log: () => {}, count: undefined },
     (published) => importSigningKey(published, algorithms),
   );
   await keys.refresh();

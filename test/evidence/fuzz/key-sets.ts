@@ -3,7 +3,7 @@ import { createLocalJWKSet, jwtVerify, errors, type CryptoKey, type JSONWebKeySe
 import { isJsonObject, type JsonObject } from '../../../src/verify/base/encoding.ts';
 import { ALGORITHM_NAMES, type Algorithm } from '../../../src/verify/keys/jwk.ts';
 import { importSigningKey } from '../../../src/verify/keys/jwk.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import type { Log } from '../../../src/verify/base/events.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { verifiedOf, createTokenVerifier } from '../../../src/verify/token/verify.ts';
@@ -173,7 +173,12 @@ async function judge(document: unknown, token: string, algorithms: readonly Algo
 
   const clock = new TestClock(NOW * 1000);
   const importKey: typeof importSigningKey = (jwk) => importSigningKey(jwk, algorithms);
-  const keys = createKeySet('idp', async () => document as JsonObject, clock, log, undefined, importKey);
+  const keys = new KeySet(
+    'idp',
+    async () => document as JsonObject,
+    { clock, log, count: undefined },
+    importKey,
+  );
   await keys.refresh();
   // A bug in the key set would also count as a failed fetch, so it must fail the run.
   if (reasons.includes('unforeseen')) throw new Error('the key set was not read for an unforeseen reason');

@@ -6,7 +6,7 @@ import { createLog } from '../../../src/options/log.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { issuerOf, type IntrospectToken, type IssuersValues } from '../../../src/verify/options.ts';
 import {
   createTokenVerifier,
@@ -93,12 +93,7 @@ export async function openStand({ options, rules = {}, values, say }: Plan = {})
   } as IssuersValues;
   const introspect = Part.contentOf(part).create(issuer, 'idp', all, surroundings);
 
-  const keys = createKeySet(
-    'idp',
-    async () => keySetOf(),
-    clock,
-    () => {},
-  );
+  const keys = new KeySet('idp', async () => keySetOf(), { clock, log: () => {}, count: undefined });
   await keys.refresh();
   const served: Issuer = { ...RULES, ...rules, keys, introspect };
   const verify = createTokenVerifier([served], clock, 100, surroundings.count);

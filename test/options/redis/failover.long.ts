@@ -9,7 +9,7 @@ import { makeRevocations } from '../../../src/options/redis/revocations.ts';
 import { systemClock } from '../../../src/verify/base/clock.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
 import { named, NO_STORE } from '../../support/redis.ts';
 import { startRedisCluster, startWatchedRedis } from '../../support/redis-groups.ts';
@@ -44,12 +44,11 @@ async function openUsers(t: TestContext, address: string): Promise<Users> {
   t.after(revocations.close);
   const replay = createSharedReplayStore(address, systemClock, () => {});
   t.after(() => replay.close?.());
-  const keys = createKeySet(
-    'idp',
-    async () => keySetOf(),
-    systemClock,
-    () => {},
-  );
+  const keys = new KeySet('idp', async () => keySetOf(), {
+    clock: systemClock,
+    log: () => {},
+    count: undefined,
+  });
   await keys.refresh();
   const content = Part.contentOf(revocations);
   const served = [{ ...RULES, keys }];

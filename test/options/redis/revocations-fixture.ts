@@ -6,7 +6,7 @@ import { makeRevocations, type RevocationsWithWriters } from '../../../src/optio
 import { createLog } from '../../../src/options/log.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
 import { startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
@@ -91,12 +91,7 @@ export async function openStand(
   const url = address ?? `redis://:secret@127.0.0.1:${store.port}`;
   const revocations = makeRevocations(url, issuers, clock);
   t.after(revocations.close);
-  const keys = createKeySet(
-    'idp',
-    async () => keySetOf(),
-    clock,
-    () => {},
-  );
+  const keys = new KeySet('idp', async () => keySetOf(), { clock, log: () => {}, count: undefined });
   await keys.refresh();
   const served = [{ ...RULES, ...rules, keys }];
   const content = Part.contentOf(revocations);

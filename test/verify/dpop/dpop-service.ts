@@ -6,7 +6,7 @@ import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { Pipeline } from '../../../src/service/request/pipeline.ts';
 import { Responder } from '../../../src/service/request/responder.ts';
 import { Part } from '../../../src/verify/base/part.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Listener } from '../../../src/service/connection/listener.ts';
 import { routesA } from '../../../src/profiles/a.ts';
 import type { SenderCheck } from '../../../src/verify/caller.ts';
@@ -113,12 +113,7 @@ export async function startWith(
     ...environment,
   });
   const { log, logs } = createTestLog(clock, settings.logLevel, settings.accessLog);
-  const keys = createKeySet(
-    'idp',
-    async () => keySetOf(),
-    clock,
-    () => {},
-  );
+  const keys = new KeySet('idp', async () => keySetOf(), { clock, log: () => {}, count: undefined });
   await keys.refresh();
   const verifyToken = createTokenVerifier([{ ...RULES, keys }], clock, 10);
   const limits = { bodyLimitBytes: 1, handlerTimeoutSeconds: 0, trustProxy: false };

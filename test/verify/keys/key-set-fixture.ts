@@ -1,9 +1,10 @@
 /* A key set with a provider that answers when the test says so, under a clock that the test moves. */
 import { andThen, type MaybePromise } from '../../../src/verify/base/clock.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
+import type { Count } from '../../../src/verify/base/events.ts';
 import { factsOf, type Algorithm, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
-import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createLog } from '../../../src/options/log.ts';
 import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -56,16 +57,13 @@ export class KeySetFixture {
     // Not 0, since no clock starts with the process.
     this.clock.advance(12_345);
     const log = createLog('debug', (line) => this.logs.push(JSON.parse(line)), this.clock.now);
-    this.keys = createKeySet(
-      'partner',
-      () => this.#fetch(),
-      this.clock,
-      log,
-      (event, word, issuer) => {
-        const isExpected = event === 'key fetch' && issuer === 'partner';
-        this.results.push(isExpected ? word : `${event} of ${issuer}: ${word}`);
-      },
-    );
+
+    const count: Count = (event, word, issuer) => {
+      const isExpected = event === 'key fetch' && issuer === 'partner';
+      this.results.push(isExpected ? word : `${event} of ${issuer}: ${word}`);
+    };
+
+    this.keys = new KeySet('partner', () => this.#fetch(), { clock: this.clock, log, count });
   }
 
   #fetch(): Promise<JsonObject> {

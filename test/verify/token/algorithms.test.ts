@@ -5,7 +5,7 @@ import { createHmac, createPublicKey, generateKeyPairSync, sign } from 'node:cry
 import { describe, test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { ALGORITHM_NAMES, factsOf, importSigningKey, type Algorithm } from '../../../src/verify/keys/jwk.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier, verifiedOf } from '../../../src/verify/token/verify.ts';
 import { TestClock } from '../../support/clock.ts';
 import { NOW, RULES } from './issuer.ts';
@@ -105,12 +105,10 @@ function spellingsOf(algorithm: Algorithm): readonly (string | Buffer)[] {
 async function open(algorithms: readonly Algorithm[], jwks: readonly object[]) {
   let published = jwks;
   const clock = new TestClock(NOW * 1000);
-  const keys = createKeySet(
+  const keys = new KeySet(
     'idp',
     async () => ({ keys: published }),
-    clock,
-    () => {},
-    undefined,
+    { clock, log: () => {}, count: undefined },
     (published) => importSigningKey(published, algorithms),
   );
   await keys.refresh();
@@ -449,12 +447,10 @@ test('the list of one issuer does not apply to the tokens of another [RFC 8725 Â
   const partner = 'https://partner.test/';
 
   const keysOf = async (algorithm: Algorithm) => {
-    const keys = createKeySet(
+    const keys = new KeySet(
       'idp',
       async () => ({ keys: [jwkOf(algorithm)] }),
-      clock,
-      () => {},
-      undefined,
+      { clock, log: () => {}, count: undefined },
       (published) => importSigningKey(published, [algorithm]),
     );
     await keys.refresh();

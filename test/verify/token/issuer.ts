@@ -1,7 +1,7 @@
 /* Tokens and a verifier without a network: one change at a time, verified with every size of cache. */
 import assert from 'node:assert/strict';
 import { sign, type JsonWebKey } from 'node:crypto';
-import { createKeySet, type KeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused, type Refusal } from '../../../src/verify/base/refusal.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createTokenVerifier, type VerifiedToken } from '../../../src/verify/token/verify.ts';
@@ -101,12 +101,11 @@ export async function openVerifier(
   cacheEntries: number,
   { rules, jwks }: Circumstances = {},
 ): Promise<TimedVerifier> {
-  const keys = createKeySet(
-    'idp',
-    async () => keySetOf(jwks),
-    new TestClock(NOW * 1000),
-    () => {},
-  );
+  const keys = new KeySet('idp', async () => keySetOf(jwks), {
+    clock: new TestClock(NOW * 1000),
+    log: () => {},
+    count: undefined,
+  });
   await keys.refresh();
   return verifierOver(keys, cacheEntries, rules);
 }

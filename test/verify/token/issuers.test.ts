@@ -1,7 +1,7 @@
 /* Tokens of several issuers: which issuer's settings and keys apply, and that the others do not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createTokenVerifier, verifiedOf } from '../../../src/verify/token/verify.ts';
@@ -45,14 +45,13 @@ async function open({ rules = {}, fetched = {}, cacheEntries = 0 }: Partner = {}
   const fetches: string[] = [];
 
   const keysOf = (name: string) =>
-    createKeySet(
+    new KeySet(
       name,
       async () => {
         fetches.push(name);
         return documents[name]!() as Record<string, unknown>;
       },
-      clock,
-      () => {},
+      { clock, log: () => {}, count: undefined },
     );
 
   const partner = { name: 'partner', issuer: PARTNER, audience: [PARTNERS_AUDIENCE], ...rules };
@@ -205,12 +204,11 @@ test('names in a refusal the issuer whose key was found', async () => {
 });
 
 test('with one issuer, checks key and signature before the issuer', async () => {
-  const keys = createKeySet(
-    'idp',
-    async () => ({ keys: [signingKey.publicJwk] }),
+  const keys = new KeySet('idp', async () => ({ keys: [signingKey.publicJwk] }), {
     clock,
-    () => {},
-  );
+    log: () => {},
+    count: undefined,
+  });
   await keys.refresh();
   const verify = createTokenVerifier([{ ...RULES, keys }], clock, 0);
 

@@ -5,7 +5,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
-import { createKeySet } from '../../../src/verify/keys/key-set.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import type { MaybePromise } from '../../../src/verify/base/clock.ts';
 import { verifiedOf, type VerifiedToken } from '../../../src/verify/token/verify.ts';
@@ -127,14 +127,13 @@ async function stand(cacheEntries: number) {
     fetches: 0,
   };
   const clock = new TestClock(at);
-  const keys = createKeySet(
+  const keys = new KeySet(
     'idp',
     () => {
       provider.fetches += 1;
       return provider.response();
     },
-    clock,
-    () => {},
+    { clock, log: () => {}, count: undefined },
   );
   await keys.refresh();
   const verify = verifierOver(keys, cacheEntries);
@@ -213,7 +212,7 @@ test('looks up no key for a token that is refused without one [docs/how-a-reques
     });
 
   const cold = verifierOver(
-    createKeySet('idp', never, new TestClock(at), () => {}),
+    new KeySet('idp', never, { clock: new TestClock(at), log: () => {}, count: undefined }),
     1,
   );
   const before: readonly TokenReason[] = [
