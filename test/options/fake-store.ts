@@ -6,7 +6,7 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import type { TestContext } from 'node:test';
 import type { MaybePromise } from '../../src/verify/base/clock.ts';
 import { createLog } from '../../src/options/log.ts';
-import { createSharedReplayStore } from '../../src/options/redis/replay.ts';
+import { SharedReplayStore } from '../../src/options/redis/replay.ts';
 import type { ReplayVerdict } from '../../src/verify/dpop/replay.ts';
 import { TestClock } from '../support/clock.ts';
 
@@ -200,7 +200,7 @@ export function openClient(context: TestContext, address: string): Client {
     };
   };
 
-  const store = createSharedReplayStore(address, { ...clock, after }, createLog('debug', write, clock.now));
+  const store = new SharedReplayStore(address, { ...clock, after }, createLog('debug', write, clock.now));
   const close = () => store.close?.();
   context.after(close);
 

@@ -1,9 +1,9 @@
 /* A process with nothing to do but a shared store, at the address in its first argument. */
-import { createSharedReplayStore } from '../../src/options/redis/replay.ts';
+import { SharedReplayStore } from '../../src/options/redis/replay.ts';
 
 const work = setInterval(() => {}, 1_000);
 
-createSharedReplayStore(
+new SharedReplayStore(
   process.argv[2] ?? '',
   {
     now: Date.now,

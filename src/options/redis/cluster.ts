@@ -13,6 +13,15 @@ const ASK_MAP = ['CLUSTER', 'SLOTS'];
 /** For the map, at a time. */
 const MAX_ASKED = 20;
 
+/** A command that is sent once more. */
+interface Sending extends Redirection {
+  readonly link: Link;
+  readonly words: readonly string[];
+  readonly settle: Settle;
+  readonly cancelTimer: () => void;
+  isDone: boolean;
+}
+
 /** The node that an error names, and whether it has the slot only for this command. */
 interface Redirection {
   readonly address: Address;
@@ -20,14 +29,13 @@ interface Redirection {
 }
 
 export class Cluster implements Client {
-  readonly kind = 'redis-cluster';
   readonly #target: Target;
   readonly #clock: Clock;
   readonly #watcher: Watcher;
   /** By host and port. */
   readonly #links = new Map<string, Link>();
   /** What waits for a node that is not connected yet. */
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Sending>();
   #ranges: readonly SlotRange[] = [];
   #learnedAt = -Infinity;
   #isLearning = false;
@@ -41,8 +49,8 @@ export class Cluster implements Client {
     this.#learn();
   }
 
-  send = (key: string, words: readonly string[], settle: Settle): boolean => {
-    const slot = slotOf(key);
+  send(words: readonly string[], settle: Settle) {
+    const slot = slotOf(words[1] ?? '');
     const range = this.#ranges.find(({ first, last }) => slot >= first && slot <= last);
     const link = range && this.#links.get(nameOf(range.node));
     const dueAt = this.#clock.monotonic() + REPLY_MILLIS;
@@ -57,16 +65,18 @@ export class Cluster implements Client {
       return true;
     });
     return isSent === true;
-  };
+  }
 
-  isUp = (): boolean => countSlots(this.#ranges) === SLOTS && !this.#ranges.some(this.#isLost);
+  isUp() {
+    return countSlots(this.#ranges) === SLOTS && !this.#ranges.some(this.#isLost);
+  }
 
-  close = (): void => {
+  close() {
     this.#isClosed = true;
     this.#cancelLearning?.();
     for (const link of this.#links.values()) link.close();
-    for (const attempt of this.#waiting) attempt();
-  };
+    this.#attemptAll();
+  }
 
   #linkTo(node: Address): Link {
     const name = nameOf(node);
@@ -79,7 +89,7 @@ export class Cluster implements Client {
     const access = { ...this.#target, database: '' };
     return new Link(access, (found) => found(node, ''), this.#clock, {
       onReady: () => {
-        for (const attempt of this.#waiting) attempt();
+        this.#attemptAll();
         this.#watcher.onReady();
       },
       onLost: (reason) => {
@@ -91,36 +101,41 @@ export class Cluster implements Client {
   }
 
   /** Once more, and no more. */
-  #sendAgain({ address, isAsk }: Redirection, words: readonly string[], settle: Settle, dueAt: number) {
-    const link = this.#linkTo(address);
-    let isDone = false;
-
-    const finish: Settle = (reply) => {
-      this.#waiting.delete(attempt);
-      cancel();
-      if (isDone) return true;
-
-      isDone = true;
-      const isFinal = redirectionIn(reply, address) === undefined;
-      const mayGoOn = settle(isFinal ? reply : undefined);
-      return mayGoOn || !isFinal;
-    };
-
-    const attempt = () => {
-      if (this.#isClosed) finish(undefined);
-      if (isDone || !link.isReady) return;
-
-      this.#waiting.delete(attempt);
-      if (isAsk) link.send(['ASKING'], () => true);
-      if (!link.send(words, finish)) finish(undefined);
-    };
-
+  #sendAgain(to: Redirection, words: readonly string[], settle: Settle, dueAt: number) {
+    const link = this.#linkTo(to.address);
     const millisLeft = dueAt - this.#clock.monotonic();
     // After the turn: this timer may be late, and the reply on its way.
-    const cancel = this.#clock.after(millisLeft, () => setImmediate(finish, undefined));
-    this.#waiting.add(attempt);
-    attempt();
+    const cancelTimer = this.#clock.after(millisLeft, () => setImmediate(this.#finish, sending));
+    const sending: Sending = { ...to, link, words, settle, cancelTimer, isDone: false };
+    this.#waiting.add(sending);
+    this.#attempt(sending);
   }
+
+  #attemptAll() {
+    for (const sending of this.#waiting) this.#attempt(sending);
+  }
+
+  #attempt(sending: Sending) {
+    const { link, words, isAsk } = sending;
+    if (this.#isClosed) this.#finish(sending);
+    if (sending.isDone || !link.isUp()) return;
+
+    this.#waiting.delete(sending);
+    if (isAsk) link.send(['ASKING'], () => true);
+    const isSent = link.send(words, (reply) => this.#finish(sending, reply));
+    if (!isSent) this.#finish(sending);
+  }
+
+  #finish = (sending: Sending, reply?: Reply) => {
+    this.#waiting.delete(sending);
+    sending.cancelTimer();
+    if (sending.isDone) return true;
+
+    sending.isDone = true;
+    const isFinal = redirectionIn(reply, sending.address) === undefined;
+    const mayGoOn = sending.settle(isFinal ? reply : undefined);
+    return mayGoOn || !isFinal;
+  };
 
   /** At most once a second. */
   #learnSoon() {
@@ -163,7 +178,7 @@ export class Cluster implements Client {
     });
   }
 
-  #isLost = ({ node }: SlotRange) => this.#links.get(nameOf(node))?.isReady === false;
+  #isLost = ({ node }: SlotRange) => this.#links.get(nameOf(node))?.isUp() === false;
 
   /** `reason` is why slots are missing, if any are. */
   #adopt(ranges: readonly SlotRange[], reason: string) {

@@ -28,7 +28,7 @@ export interface Endpoint extends Address {
 
 export interface Events {
   /** Over TLS, the certificate is verified. */
-  readonly onOpen: () => void;
+  readonly onOpen: (connection: Connection) => void;
   /** The last event. Every command is settled. */
   readonly onEnd: (reason: string) => void;
 }
@@ -45,12 +45,12 @@ export class Connection {
   #reasonOfEnd = CLOSED;
   #cancelTimer: () => void;
 
-  constructor(endpoint: Endpoint, clock: Clock, { onOpen, onEnd }: Events) {
+  constructor(endpoint: Endpoint, clock: Clock, events: Events) {
     this.#clock = clock;
     this.#cancelTimer = clock.after(endpoint.greetingMillis, this.#giveUp);
     this.#socket = connectTo(endpoint, () => {
       this.#socket.setNoDelay().setKeepAlive(true, PROBE_MILLIS);
-      onOpen();
+      events.onOpen(this);
     }).setEncoding('latin1');
 
     this.#socket.unref().on('data', (text: string) => this.#read(text));
@@ -60,7 +60,7 @@ export class Connection {
     this.#socket.on('close', () => {
       this.#cancelTimer();
       for (const { settle } of this.#waiting.splice(0)) settle(undefined);
-      onEnd(this.#reasonOfEnd);
+      events.onEnd(this.#reasonOfEnd);
     });
   }
 

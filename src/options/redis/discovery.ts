@@ -2,7 +2,7 @@
 // sentinels agree on. Trusts the hosts. Each is asked on a connection of its own.
 import type { Clock } from '../../verify/base/clock.ts';
 import { Connection, REPLY_MILLIS } from './connection.ts';
-import type { Demand, Locate } from './link.ts';
+import type { Demand, Found } from './link.ts';
 import type { Reply } from './resp.ts';
 import { addressIn, type Address, type Target } from './target.ts';
 
@@ -21,8 +21,8 @@ export function askEach<Answer>(
     let answer: Answer | undefined;
     const endpoint = { ...host, isTls, greetingMillis: REPLY_MILLIS };
 
-    const connection = new Connection(endpoint, clock, {
-      onOpen() {
+    new Connection(endpoint, clock, {
+      onOpen(connection) {
         // A sentinel may have no password: then it replies an error to this, and goes on.
         if (credentials.length > 0) connection.send(['AUTH', ...credentials], () => true);
         connection.send(words, (reply) => {
@@ -111,25 +111,22 @@ function masterIn(reply: Reply | undefined): string | undefined {
  * Asks the sentinels. Stricter: the first reply is not enough. One sentinel that is cut off still names the
  * old master, so most of them must agree, or all have been heard.
  */
-export function locateMaster(target: Target, clock: Clock): Locate {
+export function locateMaster(target: Target, clock: Clock, found: Found) {
   const words = ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', target.master];
+  const votes = new Map<string, number>();
+  let heard = 0;
+  let isFound = false;
 
-  return function locate(found) {
-    const votes = new Map<string, number>();
-    let heard = 0;
-    let isFound = false;
+  askEach(target, clock, words, masterIn, (master, reason) => {
+    heard += 1;
+    if (master !== undefined) votes.set(master, (votes.get(master) ?? 0) + 1);
+    if (isFound) return;
 
-    askEach(target, clock, words, masterIn, (master, reason) => {
-      heard += 1;
-      if (master !== undefined) votes.set(master, (votes.get(master) ?? 0) + 1);
-      if (isFound) return;
-
-      const [leader] = [...votes].sort(([, one], [, other]) => other - one);
-      const isAgreed = leader !== undefined && leader[1] > target.hosts.length / 2;
-      isFound = isAgreed || heard === target.hosts.length;
-      if (isFound) found(leader && addressIn(leader[0]), reason);
-    });
-  };
+    const [leader] = [...votes].sort(([, one], [, other]) => other - one);
+    const isAgreed = leader !== undefined && leader[1] > target.hosts.length / 2;
+    isFound = isAgreed || heard === target.hosts.length;
+    if (isFound) found(leader && addressIn(leader[0]), reason);
+  });
 }
 
 /** A sentinel may be late. */

@@ -1,7 +1,7 @@
 // A connection to one server that is opened again whenever it is lost. Promises: no command before the server
 // has let this client in, and is what it should be.
 import type { Clock } from '../../verify/base/clock.ts';
-import { Connection, type Settle } from './connection.ts';
+import { Connection, type Events, type Settle } from './connection.ts';
 import { isError, type Reply } from './resp.ts';
 import type { Address, Target } from './target.ts';
 
@@ -12,8 +12,11 @@ const MAX_PAUSE_MILLIS = 2_000;
 /** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/** Tells where the server is now, or why that is not known. Never twice. */
-export type Locate = (found: (address: Address | undefined, reason: string) => void) => void;
+/** Is told where the server is now, or why that is not known. */
+export type Found = (address: Address | undefined, reason: string) => void;
+
+/** Never calls it twice. */
+type Locate = (found: Found) => void;
 
 /** What happens to a connection. */
 export interface Watcher {
@@ -23,9 +26,11 @@ export interface Watcher {
 }
 
 export interface Client {
-  readonly kind: Target['kind'];
-  /** Sends a command on a key. Returns whether it is sent; otherwise `settle` is not called. */
-  readonly send: (key: string, words: readonly string[], settle: Settle) => boolean;
+  /**
+   * Sends a command, whose second word is its key. Returns whether it is sent; otherwise `settle` is not
+   * called.
+   */
+  readonly send: (words: readonly string[], settle: Settle) => boolean;
   /** Whether commands on any key would be sent. */
   readonly isUp: () => boolean;
   readonly close: () => void;
@@ -41,7 +46,7 @@ export interface Demand {
   readonly otherwise: string;
 }
 
-export class Link {
+export class Link implements Client, Events {
   readonly #access: Access;
   readonly #locate: Locate;
   readonly #clock: Clock;
@@ -61,13 +66,12 @@ export class Link {
     this.#open();
   }
 
-  get isReady() {
+  isUp() {
     return this.#state === 'ready';
   }
 
-  /** Returns whether it is sent; otherwise `settle` is not called. */
   send(words: readonly string[], settle: Settle): boolean {
-    return this.isReady && this.#connection?.send(words, this.#heed(settle)) === true;
+    return this.isUp() && this.#connection?.send(words, this.#heed(settle)) === true;
   }
 
   close() {
@@ -89,18 +93,14 @@ export class Link {
   #open = () => {
     this.#locate((address, reason) => {
       if (this.#state === 'closed') return;
-      if (address === undefined) return this.#lose(reason);
+      if (address === undefined) return this.onEnd(reason);
 
       const endpoint = { ...address, isTls: this.#access.isTls, greetingMillis: GREETING_MILLIS };
-      const connection = new Connection(endpoint, this.#clock, {
-        onOpen: () => this.#greet(connection),
-        onEnd: (why) => this.#lose(why),
-      });
-      this.#connection = connection;
+      this.#connection = new Connection(endpoint, this.#clock, this);
     });
   };
 
-  #greet(connection: Connection) {
+  onOpen(connection: Connection) {
     const { credentials, database } = this.#access;
     if (credentials.length > 0) connection.send(['AUTH', ...credentials], isOk);
     if (database !== '') connection.send(['SELECT', database], isOk);
@@ -125,7 +125,7 @@ export class Link {
     });
   }
 
-  #lose(reason: string) {
+  onEnd(reason: string) {
     if (this.#state === 'closed') return;
 
     this.#state = 'lost';

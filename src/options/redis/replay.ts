@@ -2,18 +2,13 @@
 // server's reply makes a proof `new`; without one it is `unavailable` within a second. Does not check that
 // the server keeps keys until they expire.
 import type { Clock } from '../../verify/base/clock.ts';
-import { printable, type Log } from '../../verify/base/events.ts';
+import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { requireGood } from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
-import {
-  hashProof,
-  keepSeconds,
-  type CreateReplayStore,
-  type ReplayStore,
-  type ReplayVerdict,
-} from '../../verify/dpop/replay.ts';
+import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
 import { createClient } from './client.ts';
+import type { Client, Watcher } from './link.ts';
 import { mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';
 
@@ -34,80 +29,94 @@ const REFUSED_MILLIS = 2_000;
  */
 export function redisReplayStore(url: string): ReplayStorePart {
   requireGood('redisReplayStore', storeUrl, url);
-  const create: CreateReplayStore = (clock, log) => createSharedReplayStore(url, clock, log);
-  return Part.make('replayStore', create, true);
+  return Part.make('replayStore', (clock, log) => new SharedReplayStore(url, clock, log), true);
 }
 
-/** Trusts that the rule `storeUrl` accepts the URL. */
-export function createSharedReplayStore(url: string, clock: Clock, log: Log): ReplayStore {
+export class SharedReplayStore implements ReplayStore, Watcher {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #client: Client;
   /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
-  let mayRecord = true;
+  #mayRecord = true;
   /** Until when one verdict does not show that the server records all proofs; 0 unless it has refused one. */
-  let refusesUntilMillis = 0;
-  let lastLogged = '';
-
-  let tellOutcome = () => {};
-  const firstOutcome = new Promise<void>((resolve) => {
-    tellOutcome = resolve;
+  #refusesUntilMillis = 0;
+  #lastLogged = '';
+  #tellOutcome = () => {};
+  readonly #firstOutcome = new Promise<void>((resolve) => {
+    this.#tellOutcome = resolve;
   });
 
-  const logChange: Log = (event, fields) => {
-    if (event !== lastLogged) log(event, fields);
-    lastLogged = event;
-    tellOutcome();
-  };
-
-  const client = createClient(url, clock, {
-    onReady: () => {
-      if (mayRecord) logReady();
-    },
-    onLost: (reason) => logChange('replay store lost', { reason: printable(reason) }),
-  });
-
-  function logReady() {
-    if (client.isUp()) logChange('replay store ready', {});
+  /** Trusts that the rule `storeUrl` accepts the URL. */
+  constructor(url: string, clock: Clock, log: Log) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#client = createClient(url, clock, this);
   }
 
-  function recordRefusal(reply: Reply) {
-    mayRecord = false;
-    if (!mayGoOnAfter(reply)) return;
+  record(thumbprint: string, jti: string, expiresAtSeconds: number, nowSeconds: number) {
+    const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
+    const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
+    const words = ['SET', key, '1', 'NX', 'EX', String(seconds)];
 
-    refusesUntilMillis = clock.monotonic() + REFUSED_MILLIS;
-    logChange('replay store lost', { reason: printable(reasonIn(reply)) });
+    let isSent = false;
+    const verdict = new Promise<ReplayVerdict>((resolve) => {
+      isSent = this.#client.send(words, (reply) => {
+        const told = this.#verdictOf(reply);
+        resolve(told);
+        return told !== 'unavailable' || mayGoOnAfter(reply);
+      });
+    });
+    return isSent ? verdict : 'unavailable';
   }
 
-  function verdictOf(reply: Reply | undefined): ReplayVerdict {
+  state() {
+    return { isUp: this.#refusesUntilMillis === 0 && this.#client.isUp() };
+  }
+
+  firstOutcome() {
+    return this.#firstOutcome;
+  }
+
+  close() {
+    this.#client.close();
+  }
+
+  onReady() {
+    if (this.#mayRecord) this.#logReady();
+  }
+
+  onLost(reason: string) {
+    this.#logChange('replay store lost', { reason: printable(reason) });
+  }
+
+  #logReady() {
+    if (this.#client.isUp()) this.#logChange('replay store ready', {});
+  }
+
+  #logChange(event: LogEvent, fields: Fields) {
+    if (event !== this.#lastLogged) this.#log(event, fields);
+    this.#lastLogged = event;
+    this.#tellOutcome();
+  }
+
+  #verdictOf(reply: Reply | undefined): ReplayVerdict {
     const verdict = VERDICTS.get(reply);
-    if (reply !== undefined && verdict === undefined) recordRefusal(reply);
+    if (reply !== undefined && verdict === undefined) this.#recordRefusal(reply);
     if (verdict === undefined) return 'unavailable';
 
-    if (clock.monotonic() >= refusesUntilMillis) {
-      refusesUntilMillis = 0;
-      mayRecord = true;
-      logReady();
+    if (this.#clock.monotonic() >= this.#refusesUntilMillis) {
+      this.#refusesUntilMillis = 0;
+      this.#mayRecord = true;
+      this.#logReady();
     }
     return verdict;
   }
 
-  return {
-    record(thumbprint, jti, expiresAtSeconds, nowSeconds) {
-      const key = `gatehouse:dpop:${hashProof(thumbprint, jti, 'base64url')}`;
-      const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
-      const words = ['SET', key, '1', 'NX', 'EX', String(seconds)];
+  #recordRefusal(reply: Reply) {
+    this.#mayRecord = false;
+    if (!mayGoOnAfter(reply)) return;
 
-      let isSent = false;
-      const verdict = new Promise<ReplayVerdict>((resolve) => {
-        isSent = client.send(key, words, (reply) => {
-          const told = verdictOf(reply);
-          resolve(told);
-          return told !== 'unavailable' || mayGoOnAfter(reply);
-        });
-      });
-      return isSent ? verdict : 'unavailable';
-    },
-
-    state: () => ({ isUp: refusesUntilMillis === 0 && client.isUp() }),
-    firstOutcome: () => firstOutcome,
-    close: client.close,
-  };
+    this.#refusesUntilMillis = this.#clock.monotonic() + REFUSED_MILLIS;
+    this.onLost(reasonIn(reply));
+  }
 }

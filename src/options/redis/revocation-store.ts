@@ -4,48 +4,60 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { createClient } from './client.ts';
 import { REPLY_MILLIS } from './connection.ts';
-import { GREETING_MILLIS, type Client } from './link.ts';
+import { GREETING_MILLIS, type Client, type Watcher } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { PROBE_KEY } from './revocation.ts';
+import { parseTarget } from './target.ts';
 
 const READY = 'revocation store ready';
 const LOST = 'revocation store lost';
 
-export class RevocationStore {
+/** A command that waits until a connection is ready. */
+interface Sending {
+  readonly words: readonly string[];
+  readonly resolve: (reply: Reply | undefined) => void;
+  readonly cancelTimer: () => void;
+}
+
+export class RevocationStore implements Watcher {
+  readonly kind: string;
   readonly #client: Client;
   readonly #clock: Clock;
   readonly #logs = new Set<Log>();
-  /** What writers try when a connection is ready. */
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<Sending>();
   #last: readonly [event: LogEvent, fields: Fields] | undefined;
   #isClosed = false;
   #tellOutcome = () => {};
   /** Resolves once the store is known to respond, or not to. */
-  readonly firstOutcome = new Promise<void>((resolve) => {
+  readonly #firstOutcome = new Promise<void>((resolve) => {
     this.#tellOutcome = resolve;
   });
 
   constructor(url: string, clock: Clock) {
+    this.kind = parseTarget(url).kind;
     this.#clock = clock;
-    this.#client = createClient(url, clock, {
-      onReady: () => {
-        for (const attempt of this.#waiting) attempt();
-        void this.ask([PROBE_KEY]);
-      },
-      onLost: (reason) => this.#tell(LOST, { reason: printable(reason) }),
-    });
+    this.#client = createClient(url, clock, this);
   }
 
-  get kind() {
-    return this.#client.kind;
+  onReady() {
+    this.#attemptAll();
+    void this.ask([PROBE_KEY]);
   }
 
-  get isUp() {
+  onLost(reason: string) {
+    this.#tell(LOST, { reason: printable(reason) });
+  }
+
+  isUp() {
     return this.#last?.[0] === READY;
   }
 
+  firstOutcome() {
+    return this.#firstOutcome;
+  }
+
   /** Logs the state and its changes. Returns a function that ends it. */
-  watch(log: Log): () => void {
+  watch(log: Log) {
     this.#logs.add(log);
     if (this.#last !== undefined) log(...this.#last);
     return () => void this.#logs.delete(log);
@@ -55,8 +67,7 @@ export class RevocationStore {
   ask(keys: readonly string[]): Promise<readonly Reply[] | undefined> {
     const dueAt = this.#clock.monotonic() + REPLY_MILLIS;
     return new Promise((resolve) => {
-      const [first = ''] = keys;
-      const isSent = this.#client.send(first, ['MGET', ...keys], (reply) => {
+      const isSent = this.#client.send(['MGET', ...keys], (reply) => {
         // While a slot of a Redis Cluster moves, its keys can be at two nodes.
         if (keys.length > 1 && reasonIn(reply) === 'TRYAGAIN') {
           this.#askOneByOne(keys, dueAt, resolve);
@@ -91,52 +102,54 @@ export class RevocationStore {
   }
 
   /** Rejects unless the store confirms it: within two seconds for a connection, and one for the reply. */
-  async write(key: string, words: readonly string[]): Promise<void> {
+  async write(words: readonly string[]): Promise<void> {
     // Neither sockets nor timers of the store keep the process alive.
     const awake = setInterval(() => {}, 1_000);
-    const reply = await this.#sendSoon(key, words);
+    const reply = await this.#sendSoon(words);
     clearInterval(awake);
     if (isConfirmation(reply)) return;
 
     throw new Error('revocation store unavailable', isError(reply) ? { cause: reasonIn(reply) } : {});
   }
 
-  close() {
+  readonly close = () => {
     this.#isClosed = true;
     this.#client.close();
-    for (const attempt of this.#waiting) attempt();
-  }
+    this.#attemptAll();
+  };
 
   /** At once, or when a connection is ready. */
-  #sendSoon(key: string, words: readonly string[]): Promise<Reply | undefined> {
+  #sendSoon(words: readonly string[]): Promise<Reply | undefined> {
     return new Promise((resolve) => {
-      const stopWaiting = () => {
-        cancel();
-        this.#waiting.delete(attempt);
-      };
-
-      const giveUp = () => {
-        stopWaiting();
+      const cancelTimer = this.#clock.after(GREETING_MILLIS, () => {
+        this.#waiting.delete(sending);
         resolve(undefined);
-      };
-
-      const attempt = () => {
-        const isSent = this.#client.send(key, words, (reply) => {
-          resolve(reply);
-          return isConfirmation(reply) || mayGoOnAfter(reply);
-        });
-        if (isSent) stopWaiting();
-        if (this.#isClosed) giveUp();
-      };
-
-      const cancel = this.#clock.after(GREETING_MILLIS, giveUp);
-      this.#waiting.add(attempt);
-      attempt();
+      });
+      const sending: Sending = { words, resolve, cancelTimer };
+      this.#waiting.add(sending);
+      this.#attempt(sending);
     });
   }
 
+  #attemptAll() {
+    for (const sending of this.#waiting) this.#attempt(sending);
+  }
+
+  #attempt(sending: Sending) {
+    const { words, resolve, cancelTimer } = sending;
+    const isSent = this.#client.send(words, (reply) => {
+      resolve(reply);
+      return isConfirmation(reply) || mayGoOnAfter(reply);
+    });
+    if (this.#isClosed) resolve(undefined);
+    if (!isSent && !this.#isClosed) return;
+
+    cancelTimer();
+    this.#waiting.delete(sending);
+  }
+
   #tellOf(reply: Reply, isWhole: boolean) {
-    if (!isWhole) return this.#tell(LOST, { reason: printable(reasonIn(reply)) });
+    if (!isWhole) return this.onLost(reasonIn(reply));
     if (this.#client.isUp()) this.#tell(READY, {});
   }
 

@@ -2,7 +2,7 @@
 // replica from its next request on, and no token passes without the store's whole reply. Does not end
 // in-flight responses. Loads no gate.
 import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';
-import type { Count } from '../../verify/base/events.ts';
+import type { Surroundings } from '../../verify/base/events.ts';
 import { readOptions, throwProblem, type Given, type Rule, type RulesOf } from '../../verify/base/option.ts';
 import { Part, TAKEN } from '../../verify/base/part.ts';
 import { refuse, Refused, unavailable } from '../../verify/base/refusal.ts';
@@ -17,7 +17,12 @@ import {
   type IssuerOptions,
   type VerifyOptions,
 } from '../../verify/options.ts';
-import { verifiedOf, type VerifiedToken } from '../../verify/token/verify.ts';
+import {
+  verifiedOf,
+  type Issuer,
+  type TokenVerifier,
+  type VerifiedToken,
+} from '../../verify/token/verify.ts';
 import type { Revocations, RevocationsPart } from '../../gate/options.ts';
 import { NOT_BOTH, TEMPLATE_RULES } from '../tenants/template.ts';
 import {
@@ -129,71 +134,74 @@ export function makeRevocations(
   given: readonly string[] | undefined,
   clock: Clock,
 ): RevocationsWithWriters {
-  const store = new RevocationStore(url, clock);
-  const issuers = new KnownIssuers(given);
+  const content = new StoredRevocations(url, given, clock);
+  const { revoke, restore, close } = content;
+  const part: RevocationsPart = Part.make('revocations', content, true);
+  return Object.assign(part, { revoke, restore, close });
+}
 
-  const content: Revocations = {
-    kind: store.kind,
-    isUp: () => store.isUp,
-    firstOutcome: () => store.firstOutcome,
+class StoredRevocations extends RevocationStore implements Revocations {
+  readonly #issuers: KnownIssuers;
+  readonly #clock: Clock;
 
-    join(served, { clock: ofServer, log, count }) {
-      issuers.mustHave(served);
-      const check = createCheck(store, ofServer, count);
-      return {
-        protect: (verifyToken) => (token) =>
-          andThen(verifyToken(token), (verified) =>
-            verified instanceof Refused ? verified : check(verified),
-          ),
-        leave: store.watch(log),
-      };
-    },
+  constructor(url: string, given: readonly string[] | undefined, clock: Clock) {
+    super(url, clock);
+    this.#issuers = new KnownIssuers(given);
+    this.#clock = clock;
+  }
+
+  join(served: readonly Issuer[], around: Surroundings) {
+    this.#issuers.mustHave(served);
+    return { protect: refusing(this, around), leave: this.watch(around.log) };
+  }
+
+  readonly revoke = async (what: Revocation) => {
+    const { key, seconds, keepSeconds } = readRevocation(what, this.#issuers, this.#clock.now());
+    await this.write(['SET', key, String(seconds), 'EX', String(keepSeconds)]);
   };
 
-  async function revoke(what: Revocation) {
-    const { key, seconds, keepSeconds } = readRevocation(what, issuers, clock.now());
-    await store.write(key, ['SET', key, String(seconds), 'EX', String(keepSeconds)]);
-  }
-
-  async function restore(what: Restoration) {
-    const key = readRestoration(what, issuers);
-    await store.write(key, ['DEL', key]);
-  }
-
-  const part: RevocationsPart = Part.make('revocations', content, true);
-  return Object.assign(part, { revoke, restore, close: () => store.close() });
+  readonly restore = async (what: Restoration) => {
+    const key = readRestoration(what, this.#issuers);
+    await this.write(['DEL', key]);
+  };
 }
+
+const refusing =
+  (store: RevocationStore, around: Surroundings) =>
+  (verifyToken: TokenVerifier): TokenVerifier =>
+  (token) =>
+    andThen(verifyToken(token), (verified) =>
+      verified instanceof Refused ? verified : check(verified, store, around),
+    );
 
 const REFUSED = { revoked: refuse('revoked'), unavailable: unavailable('revocation-store-unavailable') };
 
 /** Asks the store about each token, also about one that is cached. */
-function createCheck(store: RevocationStore, clock: Clock, count: Count | undefined) {
-  const known = new WeakMap<VerifiedToken, readonly Entry[]>();
+async function check(token: VerifiedToken, store: RevocationStore, { clock, count }: Surroundings) {
+  const result = await resultFor(token, store, clock);
+  count?.('revocation check', result);
+  return result === 'clear' ? token : REFUSED[result].with(verifiedOf(token).found);
+}
 
-  function entriesOf(token: VerifiedToken) {
-    const { claims, issuer } = verifiedOf(token);
-    const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
-    known.set(token, entries);
-    return entries;
-  }
+async function resultFor(token: VerifiedToken, store: RevocationStore, clock: Clock) {
+  const entries = entriesOf(token);
+  const replies = await store.ask(entries.map(({ key }) => key));
+  if (replies === undefined) return 'unavailable';
 
-  async function resultFor(token: VerifiedToken) {
-    const entries = entriesOf(token);
-    const replies = await store.ask(entries.map(({ key }) => key));
-    if (replies === undefined) return 'unavailable';
+  const { claims, issuer } = verifiedOf(token);
+  const latestSeconds = clock.now() / 1000 + issuer.clockToleranceSeconds;
+  const isRevoked = entries.some(({ kind }, index) => {
+    const reply = replies[index];
+    return typeof reply === 'string' && isRefusedBy(kind, reply, claims.iat, latestSeconds);
+  });
+  return isRevoked ? 'revoked' : 'clear';
+}
 
-    const { claims, issuer } = verifiedOf(token);
-    const latestSeconds = clock.now() / 1000 + issuer.clockToleranceSeconds;
-    const isRevoked = entries.some(({ kind }, index) => {
-      const reply = replies[index];
-      return typeof reply === 'string' && isRefusedBy(kind, reply, claims.iat, latestSeconds);
-    });
-    return isRevoked ? 'revoked' : 'clear';
-  }
+const known = new WeakMap<VerifiedToken, readonly Entry[]>();
 
-  return async function check(token: VerifiedToken) {
-    const result = await resultFor(token);
-    count?.('revocation check', result);
-    return result === 'clear' ? token : REFUSED[result].with(verifiedOf(token).found);
-  };
+function entriesOf(token: VerifiedToken) {
+  const { claims, issuer } = verifiedOf(token);
+  const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
+  known.set(token, entries);
+  return entries;
 }

@@ -146,7 +146,7 @@ async function openSentinels(t: TestContext, count: number) {
   const hosts = stores.map(({ port }) => `127.0.0.1:${port}`);
   const found: unknown[] = [];
   const target = parseTarget(`redis-sentinel://${hosts.join(',')}?master=main`);
-  locateMaster(target, new TestClock())((address, reason) => found.push(address ?? reason));
+  locateMaster(target, new TestClock(), (address, reason) => found.push(address ?? reason));
   for (const store of stores) {
     assert.deepEqual(await store.received(1), ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main']);
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as pass } from 'node:timers/promises';
 import { slotOf } from '../../../src/options/redis/discovery.ts';
-import { createSharedReplayStore } from '../../../src/options/redis/replay.ts';
+import { SharedReplayStore } from '../../../src/options/redis/replay.ts';
 import { makeRevocations } from '../../../src/options/redis/revocations.ts';
 import { systemClock } from '../../../src/verify/base/clock.ts';
 import { Part } from '../../../src/verify/base/part.ts';
@@ -42,7 +42,7 @@ interface Users {
 async function openUsers(t: TestContext, address: string): Promise<Users> {
   const revocations = makeRevocations(address, [ISSUER], systemClock);
   t.after(revocations.close);
-  const replay = createSharedReplayStore(address, systemClock, () => {});
+  const replay = new SharedReplayStore(address, systemClock, () => {});
   t.after(() => replay.close?.());
   const keys = new KeySet('idp', async () => keySetOf(), {
     clock: systemClock,

@@ -11,7 +11,7 @@ import type { Writable } from 'node:stream';
 import type { TlsOptions } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { createSharedReplayStore } from '../../../src/options/redis/replay.ts';
+import { SharedReplayStore } from '../../../src/options/redis/replay.ts';
 import { TestClock } from '../../support/clock.ts';
 import {
   afterGreeting,
@@ -621,7 +621,7 @@ describe('the connection', () => {
         resolve();
       };
 
-      const shared = createSharedReplayStore(`redis://127.0.0.1:${store.port}`, clock, log);
+      const shared = new SharedReplayStore(`redis://127.0.0.1:${store.port}`, clock, log);
     });
     await ended;
     assert.deepEqual(clock.pending, []);

@@ -115,7 +115,7 @@ export async function openStand(
     }
   }
 
-  return { store, entries, clock, revocations, logs, logged, counts, isUp: content.isUp, verdict };
+  return { store, entries, clock, revocations, logs, logged, counts, isUp: () => content.isUp(), verdict };
 }
 
 /** A stand whose store is ready. */

@@ -251,9 +251,9 @@ describe('a store that does not tell', () => {
   ] as const) {
     test(`is waited for by a service that starts until it is known that it ${what}`, async (t) => {
       const { revocations, logs } = await openStand(t, { say });
-      const { kind, firstOutcome } = Part.contentOf(revocations);
-      await firstOutcome();
-      assert.deepEqual([kind, logs.length], ['redis', 1]);
+      const content = Part.contentOf(revocations);
+      await content.firstOutcome();
+      assert.deepEqual([content.kind, logs.length], ['redis', 1]);
     });
   }
 
