@@ -5,7 +5,7 @@ import { createLog } from '../../src/options/log.ts';
 import { describeBug, type Log, type LogLevel } from '../../src/verify/base/events.ts';
 import { open } from '../../src/gate/rules/access.ts';
 import { get } from '../../src/service/routes/route.ts';
-import { createCounting } from '../../src/options/metrics/metrics.ts';
+import { Counting } from '../../src/options/metrics/metrics.ts';
 import { Observer } from '../../src/gate/observe.ts';
 import { TestClock } from '../support/clock.ts';
 
@@ -42,7 +42,7 @@ const refuse = (observe: Observer['observe'], reason: 'expired' | 'scope-missing
 test('logs a request whose body did not arrive in time as a refusal only, without method and route', () => {
   const lines: object[] = [];
   const clock = new TestClock();
-  const metrics = createCounting();
+  const metrics = new Counting();
 
   const log: Log = (message, { method, route, status, reason }) =>
     lines.push({ message, method, route, status, reason });
@@ -72,7 +72,7 @@ test('logs how long a request took, in milliseconds to the microsecond', () => {
 
 test('measures how long a request took, in seconds, and reads no clock if the time is not needed', () => {
   const clock = new TestClock(0);
-  const metrics = createCounting();
+  const metrics = new Counting();
   const observer = new Observer({
     ...NOTHING,
     clock,

@@ -12,7 +12,7 @@ import {
 } from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
 import { listen } from '../../service/connection/listen.ts';
-import { createCounting } from './metrics.ts';
+import { Counting } from './metrics.ts';
 
 interface MetricsValues {
   /** Where the service listens for scrapes, 1 to 65535. Default: nowhere; call `text` instead. */
@@ -44,7 +44,7 @@ export function createMetrics(options: MetricsOptions = {}): MetricsWithText {
 
 /** Port 0 picks a free one. */
 export function makeMetrics(port: number | undefined, host: string | undefined): MetricsWithText {
-  const { text, ...counting } = createCounting();
+  const { text, ...counting } = new Counting();
   const endpoint = port === undefined ? undefined : createEndpoint(port, host, text);
   const part: MetricsPart = Part.make('metrics', { ...counting, endpoint }, endpoint === undefined);
   return Object.assign(part, { text });

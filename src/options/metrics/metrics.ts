@@ -55,8 +55,10 @@ const FAMILIES: readonly Family[] = [
   ],
 ];
 
+type NameSample = (word: string, issuer: string) => string;
+
 /** The sample of each counted event. */
-const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
+const COUNTERS: Readonly<Record<CountedEvent, NameSample>> = {
   refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
   token: (result) => `gatehouse_tokens_total{result="${result}"}`,
   introspection: (result, issuer) => `gatehouse_introspections_total{issuer="${issuer}",result="${result}"}`,
@@ -71,109 +73,111 @@ interface Sample {
   value: number;
 }
 
-/** What gates and services tell, and what is read for each scrape. */
-interface Counting extends Omit<Metrics, 'endpoint'> {
-  /** All metrics for Prometheus (format 0.0.4). */
-  readonly text: () => string;
+interface Histogram {
+  readonly buckets: readonly Readonly<{ bound: number; count: Sample }>[];
+  readonly all: Sample;
+  readonly sum: Sample;
 }
 
-export function createCounting(): Counting {
-  const samples: Sample[] = [];
-  const watched = new Set<Watched>();
+/** What gates and services tell, and what is read for each scrape. */
+export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
+  /** By name. */
+  readonly #samples = new Map<string, Sample>();
+  /** By route, method and status. */
+  readonly #durations = new Map<string, Histogram>();
+  readonly #watched = new Set<Watched>();
+  readonly #active = this.#sample('http_server_active_requests');
+  readonly meter = this;
 
-  const sample = memoize((name: string) => {
-    const made = { name, value: 0 };
-    samples.push(made);
-    return made;
-  });
+  #sample(name: string) {
+    const sample = this.#samples.get(name) ?? { name, value: 0 };
+    this.#samples.set(name, sample);
+    return sample;
+  }
 
-  const durations = memoize((pattern?: string) =>
-    memoize((method: string) =>
-      memoize((status: number | null) => {
-        const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
-        const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
-        return createHistogram(`${route}http_request_method="${method}"${statusLabel}`);
-      }),
-    ),
-  );
+  #durationsOf(pattern: string | undefined, method: string, status: number | null) {
+    const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
+    const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
+    const labels = `${route}http_request_method="${method}"${statusLabel}`;
+    const histogram = this.#durations.get(labels) ?? this.#createHistogram(labels);
+    this.#durations.set(labels, histogram);
+    return histogram;
+  }
 
-  function createHistogram(labels: string) {
+  #createHistogram(labels: string): Histogram {
     const buckets = BOUNDS.map((bound) => {
       const edge = `${labels},le="${numeral(bound)}"`;
-      return { bound, count: sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
+      return { bound, count: this.#sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
     });
-    const all = sample(`http_server_request_duration_seconds_count{${labels}}`);
-    const sum = sample(`http_server_request_duration_seconds_sum{${labels}}`);
-
-    return (seconds: number) => {
-      sum.value += seconds;
-      all.value += 1;
-      for (const { bound, count } of buckets) {
-        if (seconds <= bound) count.value += 1;
-      }
+    return {
+      buckets,
+      all: this.#sample(`http_server_request_duration_seconds_count{${labels}}`),
+      sum: this.#sample(`http_server_request_duration_seconds_sum{${labels}}`),
     };
   }
 
-  const count: Count = (event, word, issuer = '') => {
-    sample(COUNTERS[event](word, issuer)).value += 1;
+  readonly count: Count = (event, word, issuer = '') => {
+    this.#sample(COUNTERS[event](word, issuer)).value += 1;
   };
 
-  const active = sample('http_server_active_requests');
-
-  const meter: Meter = {
-    requestBegan() {
-      active.value += 1;
-    },
-
-    requestEnded(method, pattern, status, seconds) {
-      active.value -= 1;
-      if (method !== undefined) durations(pattern)(method)(status)(seconds);
-    },
-  };
-
-  function foresee(event: CountedEvent, words: readonly string[], issuer = '') {
-    for (const word of words) sample(COUNTERS[event](word, issuer));
+  requestBegan() {
+    this.#active.value += 1;
   }
 
-  function foreseeRoutes(routes: readonly MatchedRoute[]) {
+  requestEnded(...[method, pattern, status, seconds]: Parameters<Meter['requestEnded']>) {
+    this.#active.value -= 1;
+    if (method === undefined) return;
+
+    const { buckets, all, sum } = this.#durationsOf(pattern, method, status);
+    sum.value += seconds;
+    all.value += 1;
+    for (const { bound, count } of buckets) {
+      if (seconds <= bound) count.value += 1;
+    }
+  }
+
+  #foresee(event: CountedEvent, words: readonly string[], issuer = '') {
+    for (const word of words) this.#sample(COUNTERS[event](word, issuer));
+  }
+
+  #foreseeRoutes(routes: readonly MatchedRoute[]) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
         // From 0: Prometheus sees no rise in a series that begins at 1, so an alert would miss the first 500.
         for (const status of method === 'GET' ? [200, 500] : [200, 201, 204, 500]) {
-          durations(pattern)(each)(status);
+          this.#durationsOf(pattern, each, status);
         }
       }
     }
   }
 
-  function watch(one: Watched) {
-    watched.add(one);
-    foreseeRoutes([...one.ownRoutes, ...one.routes]);
-    foresee('refusal', REASONS);
-    foresee('token', ['remembered', 'verified']);
-    if (one.revocations) foresee('revocation check', ['clear', 'revoked', 'unavailable']);
-    foresee('proof', ['new', 'seen', 'full', 'unavailable']);
-    foresee('decision', ['allowed', 'refused', 'failed']);
+  readonly watch = (one: Watched) => {
+    this.#watched.add(one);
+    this.#foreseeRoutes([...one.ownRoutes, ...one.routes]);
+    this.#foresee('refusal', REASONS);
+    this.#foresee('token', ['remembered', 'verified']);
+    if (one.revocations) this.#foresee('revocation check', ['clear', 'revoked', 'unavailable']);
+    this.#foresee('proof', ['new', 'seen', 'full', 'unavailable']);
+    this.#foresee('decision', ['allowed', 'refused', 'failed']);
     for (const { name, introspect } of one.issuers) {
-      foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
+      this.#foresee('key fetch', ['ok', ...FETCH_ERROR_REASONS], name);
       if (introspect === undefined) continue;
 
-      foresee('introspection', ['active', 'inactive', 'failed', 'shed'], name);
-      foresee('token', ['introspected']);
+      this.#foresee('introspection', ['active', 'inactive', 'failed', 'shed'], name);
+      this.#foresee('token', ['introspected']);
     }
 
     return () => {
-      watched.delete(one);
+      this.#watched.delete(one);
     };
-  }
+  };
 
-  function text() {
-    const gauges = [...gaugesOf([...watched]), ...processGauges()];
-    const all = samples.concat(gauges.map(sampleOf));
+  /** All metrics for Prometheus (format 0.0.4). */
+  readonly text = () => {
+    const gauges = [...gaugesOf([...this.#watched]), ...processGauges()];
+    const all = [...this.#samples.values(), ...gauges.map(sampleOf)];
     return FAMILIES.map((family) => textOf(family, all)).join('');
-  }
-
-  return { count, meter, watch, text };
+  };
 }
 
 const sampleOf = ([name, value]: Gauge): Sample => ({ name, value });
@@ -182,18 +186,6 @@ function textOf([family, type, help]: Family, samples: readonly Sample[]) {
   const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
   const head = `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
   return lines.length === 0 ? '' : head + lines.join('');
-}
-
-function memoize<Key, Value>(make: (key: Key) => Value) {
-  const made = new Map<Key, Value>();
-  return function valueOf(key: Key): Value {
-    const before = made.get(key);
-    if (before !== undefined) return before;
-
-    const value = make(key);
-    made.set(key, value);
-    return value;
-  };
 }
 
 const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
