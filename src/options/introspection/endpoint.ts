@@ -43,9 +43,9 @@ export interface Asker {
   /** Rejects with `FetchError`; any other error is a bug. */
   readonly ask: (token: string, signal: AbortSignal) => Promise<JsonObject>;
   /** After an introspection request that failed. */
-  readonly forget: () => void;
+  readonly forget?: () => void;
   /** The address, once it is known. */
-  readonly address: () => string | undefined;
+  readonly address?: () => string | undefined;
 }
 
 /** `limits` covers one introspection request, and the connection that may be opened for it. */
@@ -54,64 +54,68 @@ interface Asking extends RequestOptions {
   readonly limits: Limits;
 }
 
-export function createEndpoint(
-  issuer: IssuerValues,
-  uri: string | undefined,
-  authenticate: Authenticate,
-  connect: Connect = connectDirectly,
-): Asker {
-  const discover = createDiscovery(issuer, connect);
-  const connections = new Connections(issuer, connect);
-  let discovered: Promise<string> | undefined;
-  let address = uri;
+export class IntrospectionEndpoint implements Asker {
+  readonly #issuer;
+  readonly #uri;
+  readonly #authenticate;
+  readonly #connections;
+  readonly #fetchDocument;
+  #discovered: Promise<string> | undefined;
+  #found: string | undefined;
 
-  async function findAddress() {
-    discovered ??= discover();
-    address = await discovered;
-    return address;
+  constructor(
+    issuer: IssuerValues,
+    uri: string | undefined,
+    authenticate: Authenticate,
+    connect: Connect = connectDirectly,
+  ) {
+    this.#issuer = issuer;
+    this.#uri = uri;
+    this.#authenticate = authenticate;
+    this.#connections = new Connections(issuer, connect);
+    this.#fetchDocument = createDocumentFetch(issuer, connect);
   }
 
-  return {
-    async ask(token, signal) {
-      const url = new URL(uri ?? (await findAddress()));
-      const { headers, form } = authenticate();
-      // RFC 7662 §2.1
-      const body = new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString();
-      return connections.ask(url, headers, body, signal);
-    },
+  async ask(token: string, signal: AbortSignal) {
+    const url = new URL(this.#uri ?? (await this.#findAddress()));
+    const { headers, form } = this.#authenticate();
+    // RFC 7662 §2.1
+    const body = new URLSearchParams({ token, token_type_hint: 'access_token', ...form }).toString();
+    return this.#connections.ask(url, headers, body, signal);
+  }
 
-    forget() {
-      discovered = undefined;
-    },
+  forget() {
+    this.#discovered = undefined;
+  }
 
-    address: () => address,
-  };
-}
+  address() {
+    return this.#uri ?? this.#found;
+  }
 
-/** Finds the endpoint (RFC 8414 §2), which a provider may move. Never shows the token of key fetches. */
-function createDiscovery({ domain, issuer, keyAccess }: IssuerValues, connect: Connect) {
-  const access = Part.contentOf(keyAccess);
-  const withoutToken = access && Part.make('keyAccess', { ...access, read: access.readAuthorities });
-  const fetchKeys = createKeyFetch(
-    {
-      domain,
-      issuer,
-      jwksUri: `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
-      keyAccess: withoutToken,
-    },
-    connect,
-  );
-  const fetchDocument = withDeadline(fetchKeys);
+  async #findAddress() {
+    this.#discovered ??= this.#discover();
+    this.#found = await this.#discovered;
+    return this.#found;
+  }
 
-  return async function discover() {
-    const document = await fetchDocument().catch(rethrowOfDiscovery);
+  /** The endpoint (RFC 8414 §2), which a provider may move. */
+  async #discover() {
+    const document = await this.#fetchDocument().catch(rethrowOfDiscovery);
     // OpenID Connect Discovery §4.3
-    if (document.issuer !== issuer) throw otherIssuer(document);
+    if (document.issuer !== this.#issuer.issuer) throw otherIssuer(document);
 
     const { introspection_endpoint: found } = document;
     if (!isFetchable(found)) throw new FetchError('address-refused');
     return found;
-  };
+  }
+}
+
+/** Never shows the token of key fetches. */
+function createDocumentFetch({ domain, issuer, keyAccess }: IssuerValues, connect: Connect) {
+  const access = Part.contentOf(keyAccess);
+  const withoutToken = access && Part.make('keyAccess', { ...access, read: access.readAuthorities });
+  const jwksUri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+  return withDeadline(createKeyFetch({ domain, issuer, jwksUri, keyAccess: withoutToken }, connect));
 }
 
 /** Keeps connections for further requests. TLS sessions are not kept: authorities may change. */

@@ -22,8 +22,8 @@ import {
 import { httpsUrl } from '../../verify/urls.ts';
 import { fileOf, NOT_READABLE, readNow } from '../key-access.ts';
 import { createAssertion, createBasic, signingKeyIn, type SigningKey } from './client.ts';
-import { createEndpoint, type Asker } from './endpoint.ts';
-import { createIntrospect } from './introspect.ts';
+import { IntrospectionEndpoint, type Asker } from './endpoint.ts';
+import { Introspector } from './introspect.ts';
 import { Questions } from './questions.ts';
 
 interface IntrospectionValues {
@@ -111,7 +111,7 @@ export function introspection(options: IntrospectionOptions): IntrospectionPart 
       const asker =
         createTestAsker(name, all, surroundings) ?? createAsker(values, key, issuer, all, surroundings);
       const questions = new Questions(name, asker, surroundings);
-      return createIntrospect({ ...all, ...values }, questions, surroundings);
+      return new Introspector({ ...all, ...values }, questions, surroundings);
     },
   };
   return Part.make(OWNER, content);
@@ -132,7 +132,7 @@ function createAsker(
     key === undefined
       ? createBasic(clientId, clientSecret)
       : createAssertion({ clientId, issuer, keyId }, key, clock);
-  return createEndpoint(source, uri, authenticate, Part.contentOf(connect));
+  return new IntrospectionEndpoint(source, uri, authenticate, Part.contentOf(connect));
 }
 
 function createTestAsker(
@@ -143,11 +143,7 @@ function createTestAsker(
   if (introspect === undefined) return undefined;
 
   log('introspection not from the provider', { issuer: printable(name) });
-  return {
-    ask: (token) => introspect(token, name),
-    forget() {},
-    address: () => undefined,
-  };
+  return { ask: (token) => introspect(token, name) };
 }
 
 const NO_PROFILE = 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one';

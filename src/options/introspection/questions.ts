@@ -43,6 +43,12 @@ interface Problem {
 
 type Outcome = Readonly<{ response: JsonObject }> | Readonly<{ problem: Problem }>;
 
+/** Of what waits for it. */
+interface Turn {
+  readonly cancelTimer: () => void;
+  readonly resolve: (isInTime: boolean) => void;
+}
+
 export class Questions {
   readonly #issuerName: string;
   readonly #asker: Asker;
@@ -50,7 +56,7 @@ export class Questions {
   readonly #surroundings: Surroundings;
   /** By the digest of the token. */
   readonly #open = new Map<string, Promise<Answer | Refused>>();
-  readonly #turns = new Set<() => void>();
+  readonly #turns = new Set<Turn>();
   #underWay = 0;
   #waiting = 0;
   /** Introspection requests are numbered: an old one that fails late changes nothing. */
@@ -81,7 +87,7 @@ export class Questions {
   /** Asks about a random token, which was never issued. */
   async probe(token: string): Promise<Probed> {
     const outcome = await this.#fetch(token, MAX_MILLIS);
-    const endpoint = this.#asker.address();
+    const endpoint = this.#asker.address?.();
     if ('problem' in outcome) return { endpoint, problem: outcome.problem };
 
     const { active } = outcome.response;
@@ -128,29 +134,26 @@ export class Questions {
   /** Resolves with whether it came in time. */
   #nextTurn(): Promise<boolean> {
     return new Promise((resolve) => {
-      const take = () => {
-        cancel();
-        resolve(true);
-      };
-
-      const cancel = this.#clock.after(MAX_TURN_MILLIS, () => {
-        this.#turns.delete(take);
+      const cancelTimer = this.#clock.after(MAX_TURN_MILLIS, () => {
+        this.#turns.delete(turn);
         resolve(false);
       });
-      this.#turns.add(take);
+      const turn = { cancelTimer, resolve };
+      this.#turns.add(turn);
     });
   }
 
   /** The newest takes the place of the one that has ended: it has the most time left. */
   #passTurn() {
-    const take = [...this.#turns].at(-1);
-    if (take === undefined) {
+    const turn = [...this.#turns].at(-1);
+    if (turn === undefined) {
       this.#underWay -= 1;
       return;
     }
 
-    this.#turns.delete(take);
-    take();
+    this.#turns.delete(turn);
+    turn.cancelTimer();
+    turn.resolve(true);
   }
 
   async #ask(token: string, millisLeft: number): Promise<Answer | Refused> {
@@ -197,7 +200,7 @@ export class Questions {
     if (isOfClient) this.#askedAtMillis = -Infinity;
     if (!isOfClient && number > this.#lastAnswered) {
       this.#failures += 1;
-      this.#asker.forget();
+      this.#asker.forget?.();
       this.#lose({ ...bug, reason, code: printable(code) });
     }
     return this.#refuse('introspection-unavailable');

@@ -14,7 +14,7 @@ import {
   signingKeyIn,
   type Authenticate,
 } from '../../../src/options/introspection/client.ts';
-import { createEndpoint, type Asker } from '../../../src/options/introspection/endpoint.ts';
+import { IntrospectionEndpoint, type Asker } from '../../../src/options/introspection/endpoint.ts';
 import { Questions } from '../../../src/options/introspection/questions.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { connectDirectly, type Connect } from '../../../src/verify/keys/fetch.ts';
@@ -46,11 +46,11 @@ interface Plan {
 function askerFor(
   { domain, issuer, uri }: Pick<FakeEndpoint, 'domain' | 'issuer' | 'uri'>,
   plan: Plan = {},
-): Asker {
+): IntrospectionEndpoint {
   const { authenticate = BASIC, proxy, isDiscovered, files } = plan;
   const options = { domain, issuer, audience: 'x', ...(files && { keyAccess: keyAccess(files) }) };
   const connect = proxy === undefined ? undefined : connectThrough(proxy);
-  return createEndpoint(issuerOf(options), isDiscovered ? undefined : uri, authenticate, connect);
+  return new IntrospectionEndpoint(issuerOf(options), isDiscovered ? undefined : uri, authenticate, connect);
 }
 
 const far = () => AbortSignal.timeout(60_000);
@@ -234,7 +234,7 @@ describe('the address', () => {
     const endpoint = await startEndpoint(t);
     const connect = () => Promise.reject(new RangeError('bug'));
     const options = issuerOf({ domain: endpoint.domain, audience: 'x' });
-    await assert.rejects(ask(createEndpoint(options, undefined, BASIC, connect)), RangeError);
+    await assert.rejects(ask(new IntrospectionEndpoint(options, undefined, BASIC, connect)), RangeError);
   });
 
   test('is reached through the proxy alone, which sees no token [§22, §7]', async (t) => {
@@ -305,7 +305,7 @@ describe('the name', () => {
   const askAt = ({ domain, uri }: FakeEndpoint, host: string) => {
     const connect: Connect = (_, limits) => connectDirectly(new URL(uri), limits);
     const options = issuerOf({ domain, audience: 'x' });
-    return createEndpoint(options, `https://${host}/introspect`, BASIC, connect);
+    return new IntrospectionEndpoint(options, `https://${host}/introspect`, BASIC, connect);
   };
 
   for (const host of ['other.test', '127.0.0.2', '[::2]']) {
@@ -459,7 +459,10 @@ describe('a connection', () => {
       });
 
     const options = issuerOf({ domain: endpoint.domain, audience: 'x' });
-    const asked = createEndpoint(options, endpoint.uri, BASIC, connect).ask(TOKEN, controller.signal);
+    const asked = new IntrospectionEndpoint(options, endpoint.uri, BASIC, connect).ask(
+      TOKEN,
+      controller.signal,
+    );
     await assert.rejects(asked, (error) => !(error instanceof RangeError));
   });
 
@@ -473,7 +476,7 @@ describe('a connection', () => {
     };
 
     const options = issuerOf({ domain: endpoint.domain, audience: 'x' });
-    const asker = createEndpoint(options, endpoint.uri, BASIC, connect);
+    const asker = new IntrospectionEndpoint(options, endpoint.uri, BASIC, connect);
     await assert.rejects(asker.ask(TOKEN, AbortSignal.abort()));
     await ask(asker);
     assert.equal(opened, 1);
