@@ -187,7 +187,21 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
   if (isLast) exchange.connection.endReading(isResponseReply(reply) ? afterLast(exchange) : 'pause');
   // Without `shouldKeepAlive` Node adds `close`.
   const last = isLast && response.shouldKeepAlive ? CLOSE : [];
-  response.writeHead(status, [...fields, ...more, ...last]);
+  const all = [...fields, ...more, ...last];
+  if (response.getHeaderNames().length === 0) return response.writeHead(status, all);
+
+  // A tracing agent has set a field: of several with one name, Node 20's `writeHead` would keep the last.
+  setFields(response, all);
+  return response.writeHead(status);
+}
+
+function setFields(response: ServerResponse, fields: readonly string[]) {
+  const names = fields.filter((_, at) => at % 2 === 0);
+  for (const name of names) response.removeHeader(name);
+  for (const [at, name] of names.entries()) {
+    const value = fields[2 * at + 1] ?? '';
+    response.appendHeader(name, value);
+  }
 }
 
 /** Unless a connection is read on, it does not show that the client leaves. */

@@ -328,6 +328,7 @@ test('responds in the turn in which a request arrives when its token is cached a
   const statuses: number[] = [];
   const response = {
     shouldKeepAlive: true,
+    getHeaderNames: () => [],
     writeHead: (status: number) => statuses.push(status),
     cork: () => {},
     write: () => {},
@@ -351,6 +352,7 @@ test('turns whatever the pipeline throws into a 500 with a log line', async () =
   const statuses: number[] = [];
   const response = {
     shouldKeepAlive: true,
+    getHeaderNames: () => [],
     writeHead: (status: number) => statuses.push(status),
     cork: () => {},
     write: () => {},
@@ -475,6 +477,7 @@ for (const [when, isGoneBefore] of [
     const written: unknown[] = [];
     const response = {
       destroyed: isGoneBefore,
+      getHeaderNames: () => [],
       writeHead: (status: number) => written.push(status),
       end: (text: string) => written.push(text),
     };

@@ -1,0 +1,118 @@
+/* Headers that a program or a tracing agent sets on every response, before the service writes its own
+   (docs/recipes.md). */
+import { strict as assert } from 'node:assert';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { describe, test, type TestContext } from 'node:test';
+import { authenticated, open } from '../../../src/gate/rules/access.ts';
+import { createService } from '../../../src/service/create-service.ts';
+import { mount } from '../../../src/service/fetch/mount.ts';
+import { reply } from '../../../src/service/routes/handler-reply.ts';
+import { bytes } from '../../../src/service/routes/inputs.ts';
+import { get, post } from '../../../src/service/routes/route.ts';
+import { createTestIssuer } from '../../../src/testing/test-issuer.ts';
+import { ask, type Ask } from '../../support/client.ts';
+
+const COOKIES = [
+  ['Set-Cookie', 'a=1'],
+  ['Set-Cookie', 'b=2'],
+] as [string, string][];
+
+const TYPE = 'text/event-stream';
+
+async function openMarked(context: TestContext) {
+  const storage = new AsyncLocalStorage<string>();
+  const failed: unknown[] = [];
+
+  const mark = (message: any) => {
+    const id = message.request.headers['x-request-id'] ?? 'none';
+    storage.enterWith(id);
+    message.response.setHeader('X-Request-Id', id);
+  };
+
+  subscribe('http.server.request.start', mark);
+  context.after(() => unsubscribe('http.server.request.start', mark));
+
+  const routes = [
+    get('/id', open, () => ({ id: storage.getStore() })),
+    get('/private', authenticated, () => ({})),
+    get('/cookies', open, () => new Response('', { headers: COOKIES })),
+    get('/events', open, () => new Response('1\n\n', { headers: { 'Content-Type': TYPE } })),
+    get('/own', open, () => reply(200, {}, { 'X-Request-Id': 'its own' })),
+    get('/bug', open, () => {
+      throw new Error();
+    }),
+    post('/bytes', open, bytes({ limitBytes: 1 }), () => {}),
+    mount('/mount', open, () => new Response('', { headers: COOKIES })),
+  ];
+
+  const service = createService(
+    { routes },
+    {
+      ...createTestIssuer().options,
+      log: () => {},
+      host: '127.0.0.1',
+      port: 0,
+      onError: () => failed.push(storage.getStore()),
+    },
+  );
+  context.after(() => service.stop());
+  const port = Number(new URL(await service.listen()).port);
+
+  const send = (path: string, more: Ask = {}) =>
+    ask(port, path, { ...more, headers: { 'X-Request-Id': 'one' } });
+
+  return { send, failed };
+}
+
+describe('a header that is set when the request arrives', { timeout: 30_000 }, () => {
+  for (const [path, status, more] of [
+    ['/id', 200],
+    ['/private', 401],
+    ['/cookies', 200],
+    ['/events', 200],
+    ['/bug', 500],
+    ['/bytes', 413, { method: 'POST', body: 'ab' }],
+    ['/bytes', 405],
+    ['/mount/a', 200],
+    ['/nothing', 404],
+    ['/healthz', 200],
+  ] as const) {
+    test(`is in the response to ${path}, with status ${status}`, async (t) => {
+      const { send } = await openMarked(t);
+      const response = await send(path, more);
+      assert.equal(response.status, status);
+      assert.equal(response.headers['x-request-id'], 'one');
+      const length = Number(response.headers['content-length'] ?? response.text.length);
+      assert.equal(response.text.length, length);
+    });
+  }
+
+  test('leaves each challenge in a header of its own [RFC 9110 §11.6.1]', async (t) => {
+    const { send } = await openMarked(t);
+    const { challenges } = await send('/private');
+    assert.deepEqual(
+      challenges.map((challenge) => challenge.split(' ')[0]),
+      ['Bearer', 'DPoP'],
+    );
+  });
+
+  for (const path of ['/cookies', '/mount/a']) {
+    test(`leaves each cookie of ${path} in a header of its own [RFC 6265 §3]`, async (t) => {
+      const { send } = await openMarked(t);
+      assert.deepEqual((await send(path)).headers['set-cookie'], ['a=1', 'b=2']);
+    });
+  }
+
+  test('is replaced by a header of that name that a handler sets', async (t) => {
+    const { send } = await openMarked(t);
+    assert.equal((await send('/own')).headers['x-request-id'], 'its own');
+  });
+
+  test('goes with a context that the handler and onError have too', async (t) => {
+    const { send, failed } = await openMarked(t);
+    assert.deepEqual((await send('/id')).body, { id: 'one' });
+    await send('/bug');
+    assert.deepEqual(failed, ['one']);
+  });
+});
