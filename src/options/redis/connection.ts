@@ -69,9 +69,9 @@ export class Connection {
     this.#isReady = true;
   }
 
-  /** One write for all commands of a turn. Returns whether there was room. */
+  /** One write for all commands of a turn. Returns whether there was room, and no end. */
   send(words: readonly string[], settle: Settle): boolean {
-    if (this.#waiting.length === MAX_WAITING) return false;
+    if (this.#socket.destroyed || this.#waiting.length === MAX_WAITING) return false;
 
     if (this.#socket.writableCorked === 0) {
       this.#socket.cork();

@@ -11,6 +11,7 @@ import { tenants } from '../../../src/tenants.ts';
 import { createTestIssuer } from '../../../src/testing.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { TestClock } from '../../support/clock.ts';
+import { until } from '../../support/watch.ts';
 import { deliver, startFakeStore, type Say } from '../fake-store.ts';
 import { issue, ISSUER, NOW } from '../../verify/token/issuer.ts';
 import { except, keyFor, openStand, startStand, storeWith } from './revocations-fixture.ts';
@@ -18,6 +19,9 @@ import { except, keyFor, openStand, startStand, storeWith } from './revocations-
 /** `AUTH`, `PING`, and the question that shows whether the store responds. */
 const GREETING = 3;
 const RETRY_MILLIS = 2_000;
+/** The longest pause after the first loss. */
+const PAUSE_MILLIS = 50;
+const PATIENCE_SECONDS = 20;
 
 const FULL = { jti: 'token 1', sid: 'session 1', sub: 'user 1', client_id: 'app 1', iat: NOW - 10 };
 
@@ -200,6 +204,7 @@ describe('a store that does not tell', () => {
     test(`lets no token pass when it ${what}, and lets tokens pass again afterwards [J7]`, async (t) => {
       const { store, clock, verdict, logged, logs, counts, isUp } = await startStand(t);
       const good = store.say;
+      const idle = clock.pending.length;
       store.say = except('MGET', reply);
       const token = issue(FULL);
       assert.equal(await verdict(token), UNAVAILABLE);
@@ -209,6 +214,7 @@ describe('a store that does not tell', () => {
 
       store.say = good;
       if (ends) {
+        await until('the pause has begun', () => clock.pending.length > idle, PATIENCE_SECONDS);
         clock.advance(RETRY_MILLIS);
         await logged('revocation store ready', 2);
       }
@@ -418,6 +424,19 @@ describe('writers', () => {
       clock.advance(100);
       await new Promise(setImmediate);
     }
+    await written;
+    assert.deepEqual([...entries.keys()], [keyFor('jti', 'late')]);
+  });
+
+  test('wait for a connection when the reply to another write has just ended one [§24]', async (t) => {
+    const { store, clock, revocations, logged } = await startStand(t);
+    store.say = except('SET', '-READONLY x\r\n');
+    await assert.rejects(revocations.revoke({ tokenId: 'early' }), UNAVAILABLE);
+    const written = revocations.revoke({ tokenId: 'late' });
+    const entries = new Map<string, string>();
+    store.say = storeWith(entries);
+    await logged('revocation store lost');
+    clock.advance(PAUSE_MILLIS);
     await written;
     assert.deepEqual([...entries.keys()], [keyFor('jti', 'late')]);
   });
