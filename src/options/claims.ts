@@ -72,27 +72,35 @@ export function actorOf(caller: Caller<unknown> | undefined): string | undefined
  */
 export function claims<Output>(schema: Schema<Output>): ClaimsGuard<Output> {
   requireSchema(schema);
-  /** By the claims of the token: a cached one always has the same object. */
-  const results = new WeakMap<object, Result<Output>>();
+  const { passes, admit } = new SchemaCheck(schema);
+  return new MadeGuard('claims of a form', passes, refuse('claims-refused'), { admit });
+}
 
-  function resultFor(caller: Caller<unknown>) {
+class SchemaCheck<Output> {
+  readonly #schema: Schema<Output>;
+  /** By the claims of the token: a cached one always has the same object. */
+  readonly #results = new WeakMap<object, Result<Output>>();
+
+  constructor(schema: Schema<Output>) {
+    this.#schema = schema;
+  }
+
+  #resultFor(caller: Caller<unknown>) {
     const given = claimsOf(caller);
-    const result = results.get(given) ?? check(schema, given);
-    results.set(given, result);
+    const result = this.#results.get(given) ?? check(this.#schema, given);
+    this.#results.set(given, result);
     return result;
   }
 
-  const passes = (caller: Caller) => resultFor(caller) !== REFUSED;
+  readonly passes = (caller: Caller) => this.#resultFor(caller) !== REFUSED;
 
-  function admit(caller: Caller) {
-    const result = resultFor(caller);
+  readonly admit = (caller: Caller) => {
+    const result = this.#resultFor(caller);
     // The access has passed.
     if (result === REFUSED) throw new TypeError('the claims were not checked');
 
     return copyOf(caller, result.value);
-  }
-
-  return new MadeGuard('claims of a form', passes, refuse('claims-refused'), { admit });
+  };
 }
 
 const REFUSED = Symbol('refused');

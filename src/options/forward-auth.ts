@@ -79,6 +79,23 @@ function askedUri({ headers }: Exchange['request'], path: string) {
   return forwardedUri(String(scheme), String(host), path);
 }
 
+function readQuestion(request: Exchange['request']) {
+  const facts = readFacts(request);
+  if (facts instanceof Refused) return facts;
+
+  const [, rest] = /^\/forward-auth($|\/.*)/.exec(facts.path) ?? [];
+  if (rest === undefined) return facts;
+  if (rest === '' && !READS.includes(facts.method)) return refuseMethod(READS);
+
+  const [, method = '', path = ''] = questionIn(request, rest) ?? [];
+  if (path === '') return refuse('question-malformed');
+
+  // No route is at a path that is empty.
+  const clear = isAmbiguous(path) ? '' : path;
+  const { host, rawHeaders, socket } = facts;
+  return { method, path: clear, host, rawHeaders, socket, uri: () => askedUri(request, path) };
+}
+
 const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };
 
 /** Reads auth requests about `served`; requests for the service itself go to `ownRoutes`. */
@@ -93,23 +110,6 @@ export function createQuestionReaders(
   const matchOwn = createRouter([], [], ownRoutes);
 
   const matchRoute: Readers['matchRoute'] = ({ path, uri }) => (uri ? matchForwarded(path) : matchOwn(path));
-
-  const readQuestion: Readers['readFacts'] = (request) => {
-    const facts = readFacts(request);
-    if (facts instanceof Refused) return facts;
-
-    const [, rest] = /^\/forward-auth($|\/.*)/.exec(facts.path) ?? [];
-    if (rest === undefined) return facts;
-    if (rest === '' && !READS.includes(facts.method)) return refuseMethod(READS);
-
-    const [, method = '', path = ''] = questionIn(request, rest) ?? [];
-    if (path === '') return refuse('question-malformed');
-
-    // No route is at a path that is empty.
-    const clear = isAmbiguous(path) ? '' : path;
-    const { host, rawHeaders, socket } = facts;
-    return { method, path: clear, host, rawHeaders, socket, uri: () => askedUri(request, path) };
-  };
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */
   const early: Early = (facts) => {

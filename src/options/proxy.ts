@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { isDecodable, requireGood, textMatching, type Rule } from '../verify/base/option.ts';
 import { Part } from '../verify/base/part.ts';
 import type { ConnectPart } from '../verify/options.ts';
-import type { Connect, Limits } from '../verify/keys/fetch.ts';
+import type { Limits } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 
 /** Refuses backslashes, which URL reads as slashes. */
@@ -23,8 +23,7 @@ export const proxyUrl: Rule = textMatching(
  */
 export function throughProxy(url: string): ConnectPart {
   requireGood('throughProxy', proxyUrl, url);
-  const connect: Connect = (address, limits) => createTunnel(url, address, limits);
-  return Part.make('connect', connect);
+  return Part.make('connect', (address, limits) => createTunnel(url, address, limits));
 }
 
 /** Rejects with `FetchError`. */

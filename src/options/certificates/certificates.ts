@@ -130,13 +130,6 @@ function createConfirmation(
 ): ConfirmCertificate {
   const isDpopOff = dpopMode === 'DISABLED';
 
-  function refuseUnbound(cnf: unknown) {
-    // RFC 9449 §7.2
-    if (cnf !== undefined && !isDpopOff) return refuse('bound-token');
-
-    return isRequired ? refuse('certificate-required') : undefined;
-  }
-
   return function confirmCertificate(cnf, scheme, facts) {
     const binding = bindingOf(cnf);
     if (binding instanceof Refused) return binding;
@@ -145,7 +138,7 @@ function createConfirmation(
     if (scheme === 'Bearer') {
       // RFC 9449 §7.2: Bearer shows no key.
       if (jkt !== undefined) return refuse(isDpopOff ? 'confirmation-refused' : 'bound-token');
-      if (thumbprint === undefined) return refuseUnbound(cnf);
+      if (thumbprint === undefined) return refuseUnbound(cnf, isDpopOff, isRequired);
     } else if (jkt === undefined || thumbprint === undefined) {
       return undefined;
     }
@@ -156,6 +149,13 @@ function createConfirmation(
     // RFC 8705 §3
     return presented === thumbprint ? undefined : refuse('certificate-mismatch');
   };
+}
+
+function refuseUnbound(cnf: unknown, isDpopOff: boolean, isRequired: boolean) {
+  // RFC 9449 §7.2
+  if (cnf !== undefined && !isDpopOff) return refuse('bound-token');
+
+  return isRequired ? refuse('certificate-required') : undefined;
 }
 
 /** The thumbprints of key and certificate (RFC 9449 §6.1, RFC 8705 §3.1). */

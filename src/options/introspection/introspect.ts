@@ -88,9 +88,13 @@ export class Introspector implements Introspect {
 
     const { claims, found } = verifiedOf(verified);
     const { clock } = this.#around;
-    // RFC 7519 §4.1.4: asking may have taken long.
-    const accept = () => checkTimes(claims, issuer, clock.now() / 1000)?.with(found) ?? verified;
-    return this.#decide(token, found, accept, claims.exp);
+    return this.#decide(
+      token,
+      found,
+      // RFC 7519 §4.1.4: asking may have taken long.
+      () => checkTimes(claims, issuer, clock.now() / 1000)?.with(found) ?? verified,
+      claims.exp,
+    );
   }
 
   async #decide(token: string, found: Found, accept: Accept, exp?: unknown) {

@@ -61,12 +61,9 @@ function listedRoutes(served: Routes) {
   return routes.filter((route) => !isMount(route));
 }
 
-function pathsOf(
-  routes: readonly Route[],
-  inForceOf: (route: Route) => InForce,
-  details: OpenApiDetails,
-  schemas: Schemas,
-) {
+type InForceOf = (route: Route) => InForce;
+
+function pathsOf(routes: readonly Route[], inForceOf: InForceOf, details: OpenApiDetails, schemas: Schemas) {
   const ids = operationIds(routes, details);
   const paths: Record<string, PathItem> = {};
   for (const route of routes) {
@@ -78,12 +75,12 @@ function pathsOf(
   return paths;
 }
 
-/** The accesses of the rules that cover every path of a route, then its own. */
-function createInForce({ rules }: Routes): (route: Route) => InForce {
-  const matchPath = createRouter([], rules);
-  // No prefix has a segment with a slash.
-  const pathFor = (pattern: string) => pattern.replace(/\{\w+\}/g, '%2F');
+/** No prefix has a segment with a slash. */
+const pathFor = (pattern: string) => pattern.replace(/\{\w+\}/g, '%2F');
 
+/** The accesses of the rules that cover every path of a route, then its own. */
+function createInForce({ rules }: Routes): InForceOf {
+  const matchPath = createRouter([], rules);
   return ({ pattern, access }) => {
     const matched = matchPath(pathFor(pattern));
     return [...(matched?.demands ?? []), access];

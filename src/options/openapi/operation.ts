@@ -63,11 +63,11 @@ function queryParameters({ query }: Route, operationId: string, schemas: Schemas
   }
 
   const { properties, required } = schema;
-  const isRequired = (name: string) => Array.isArray(required) && required.includes(name);
+  const names: readonly string[] = Array.isArray(required) ? required : [];
   return Object.entries(Object(properties)).map(([name, each]) => ({
     name,
     in: 'query',
-    required: isRequired(name),
+    required: names.includes(name),
     schema: each,
   }));
 }

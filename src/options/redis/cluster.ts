@@ -13,15 +13,6 @@ const ASK_MAP = ['CLUSTER', 'SLOTS'];
 /** For the map, at a time. */
 const MAX_ASKED = 20;
 
-/** A command that is sent once more. */
-interface Sending extends Redirection {
-  readonly link: Link;
-  readonly words: readonly string[];
-  readonly settle: Settle;
-  readonly cancelTimer: () => void;
-  isDone: boolean;
-}
-
 /** The node that an error names, and whether it has the slot only for this command. */
 interface Redirection {
   readonly address: Address;
@@ -35,7 +26,7 @@ export class Cluster implements Client {
   /** By host and port. */
   readonly #links = new Map<string, Link>();
   /** What waits for a node that is not connected yet. */
-  readonly #waiting = new Set<Sending>();
+  readonly #waiting = new Set<() => void>();
   #ranges: readonly SlotRange[] = [];
   #learnedAt = -Infinity;
   #isLearning = false;
@@ -75,7 +66,7 @@ export class Cluster implements Client {
     this.#isClosed = true;
     this.#cancelLearning?.();
     for (const link of this.#links.values()) link.close();
-    this.#attemptAll();
+    for (const attempt of this.#waiting) attempt();
   }
 
   #linkTo(node: Address): Link {
@@ -89,7 +80,7 @@ export class Cluster implements Client {
     const access = { ...this.#target, database: '' };
     return new Link(access, (found) => found(node, ''), this.#clock, {
       onReady: () => {
-        this.#attemptAll();
+        for (const attempt of this.#waiting) attempt();
         this.#watcher.onReady();
       },
       onLost: (reason) => {
@@ -101,41 +92,36 @@ export class Cluster implements Client {
   }
 
   /** Once more, and no more. */
-  #sendAgain(to: Redirection, words: readonly string[], settle: Settle, dueAt: number) {
-    const link = this.#linkTo(to.address);
+  #sendAgain({ address, isAsk }: Redirection, words: readonly string[], settle: Settle, dueAt: number) {
+    const link = this.#linkTo(address);
+    let isDone = false;
+
+    const finish: Settle = (reply) => {
+      this.#waiting.delete(attempt);
+      cancel();
+      if (isDone) return true;
+
+      isDone = true;
+      const isFinal = redirectionIn(reply, address) === undefined;
+      const mayGoOn = settle(isFinal ? reply : undefined);
+      return mayGoOn || !isFinal;
+    };
+
+    const attempt = () => {
+      if (this.#isClosed) finish(undefined);
+      if (isDone || !link.isUp()) return;
+
+      this.#waiting.delete(attempt);
+      if (isAsk) link.send(['ASKING'], () => true);
+      if (!link.send(words, finish)) finish(undefined);
+    };
+
     const millisLeft = dueAt - this.#clock.monotonic();
     // After the turn: this timer may be late, and the reply on its way.
-    const cancelTimer = this.#clock.after(millisLeft, () => setImmediate(this.#finish, sending));
-    const sending: Sending = { ...to, link, words, settle, cancelTimer, isDone: false };
-    this.#waiting.add(sending);
-    this.#attempt(sending);
+    const cancel = this.#clock.after(millisLeft, () => setImmediate(finish, undefined));
+    this.#waiting.add(attempt);
+    attempt();
   }
-
-  #attemptAll() {
-    for (const sending of this.#waiting) this.#attempt(sending);
-  }
-
-  #attempt(sending: Sending) {
-    const { link, words, isAsk } = sending;
-    if (this.#isClosed) this.#finish(sending);
-    if (sending.isDone || !link.isUp()) return;
-
-    this.#waiting.delete(sending);
-    if (isAsk) link.send(['ASKING'], () => true);
-    const isSent = link.send(words, (reply) => this.#finish(sending, reply));
-    if (!isSent) this.#finish(sending);
-  }
-
-  #finish = (sending: Sending, reply?: Reply) => {
-    this.#waiting.delete(sending);
-    sending.cancelTimer();
-    if (sending.isDone) return true;
-
-    sending.isDone = true;
-    const isFinal = redirectionIn(reply, sending.address) === undefined;
-    const mayGoOn = sending.settle(isFinal ? reply : undefined);
-    return mayGoOn || !isFinal;
-  };
 
   /** At most once a second. */
   #learnSoon() {

@@ -10,10 +10,18 @@ const MOST_AGAIN = 5;
 /** A fetch has 5 s, its wait for a turn included. If it began later, it would only time out. */
 const MAX_WAITING_MILLIS = 4_500;
 
-interface Turn {
+class Turn {
   readonly isAgain: boolean;
   readonly lateAtMillis: number;
-  begin: () => void;
+  begin = () => {};
+  readonly begun = new Promise<void>((resolve) => {
+    this.begin = resolve;
+  });
+
+  constructor(isAgain: boolean, lateAtMillis: number) {
+    this.isAgain = isAgain;
+    this.lateAtMillis = lateAtMillis;
+  }
 }
 
 /** Of all issuers of a gate or service. */
@@ -33,16 +41,11 @@ export class Slots {
    */
   async run<Result>(isAgain: boolean, signal: AbortSignal, fetch: () => Promise<Result>): Promise<Result> {
     const ended = rejectionBy(signal);
-    const lateAtMillis = this.#clock.monotonic() + MAX_WAITING_MILLIS;
-    const turn: Turn = { isAgain, lateAtMillis, begin: () => {} };
-    const begun = new Promise<void>((resolve) => {
-      turn.begin = resolve;
-    });
-
+    const turn = new Turn(isAgain, this.#clock.monotonic() + MAX_WAITING_MILLIS);
     this.#turns.add(turn);
     this.#beginNext();
     try {
-      await Promise.race([ended, begun]);
+      await Promise.race([ended, turn.begun]);
       return await Promise.race([ended, fetch()]);
     } finally {
       this.#turns.delete(turn);

@@ -94,12 +94,12 @@ interface FixedOrTemplate {
 
 /** The name of each that could accept a token of an earlier one. Equal texts are refused elsewhere. */
 export function overlapping(all: readonly FixedOrTemplate[]): readonly string[] {
-  function isTaken(one: FixedOrTemplate, index: number) {
-    const earlier = all.slice(0, index);
-    return earlier.some((other) => {
-      return other.template?.overlaps(one) ?? one.template?.overlaps(other);
-    });
-  }
-
   return all.filter(isTaken).map(({ name }) => name);
+}
+
+function isTaken(one: FixedOrTemplate, index: number, all: readonly FixedOrTemplate[]) {
+  const earlier = all.slice(0, index);
+  return earlier.some((other) => {
+    return other.template?.overlaps(one) ?? one.template?.overlaps(other);
+  });
 }

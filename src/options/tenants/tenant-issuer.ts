@@ -15,8 +15,6 @@ import { TenantKeys, type TenantKeysOptions } from './tenant-keys.ts';
 
 type OwnIssuer = Parameters<Tenants['createIssuer']>[0];
 
-type FindKey = Keys['find'];
-
 /** One for each gate or service: its tenants share what they may fetch. */
 const slotsOf = new WeakMap<Surroundings, Slots>();
 
@@ -29,35 +27,25 @@ export function createIssuer(
 ): Issuer {
   const { jwksUri } = issuer;
   const { listed = [] } = template;
-  const { keys, keysOf, refreshTenants } = isTemplate(jwksUri)
-    ? createOwn(issuer, jwksUri, [...listed], fetchFrom, around)
-    : createShared(issuer, fetchFrom, around);
+  const sets = isTemplate(jwksUri) ? createOwn(issuer, jwksUri, [...listed], fetchFrom, around) : undefined;
+  const keys = sets ?? createShared(issuer, fetchFrom, around);
 
   function findTenant(iss: unknown): Issuer | undefined {
     const tenant = template.tenantIn(iss);
     if (tenant === undefined) return undefined;
 
     const own = { ...issuer, issuer: template.fill(tenant), tenant };
-    const findKey = keysOf(tenant);
-    return { ...own, keys: { ...keys, find: confirming(findKey, own) } };
+    return { ...own, keys: { ...keys, find: confirming(keys, sets, own) } };
   }
 
-  return { ...issuer, keys, findTenant, refreshTenants };
-}
-
-interface OfTenants {
-  readonly keys: Keys;
-  /** Finds keys for one tenant. */
-  readonly keysOf: (tenant: string) => FindKey;
-  readonly refreshTenants?: () => Promise<void>;
+  return { ...issuer, keys, findTenant, refreshTenants: sets?.refreshAll };
 }
 
 /** One set for all tenants. */
-function createShared(issuer: OwnIssuer, fetchFrom: FetchFrom, around: Surroundings): OfTenants {
+function createShared(issuer: OwnIssuer, fetchFrom: FetchFrom, around: Surroundings): Keys {
   const { name, jwksUri } = issuer;
   const fetch = withDeadline(fetchFrom(jwksUri));
-  const keys = new KeySet(name, fetch, around, importerOf(issuer));
-  return { keys, keysOf: () => keys.find };
+  return new KeySet(name, fetch, around, importerOf(issuer));
 }
 
 /** One set for each. */
@@ -67,7 +55,7 @@ function createOwn(
   tenantNames: readonly string[],
   fetchFrom: FetchFrom,
   around: Surroundings,
-): OfTenants {
+) {
   const addresses = new Template(address, []);
   const slots = slotsOf.get(around) ?? new Slots(around.clock);
   slotsOf.set(around, slots);
@@ -78,12 +66,7 @@ function createOwn(
     createFetch: (tenant) => fetchFrom(addresses.fill(tenant), tenant),
     slots,
   };
-  const sets = new TenantKeys(tenantNames, options, around);
-  return {
-    keys: sets,
-    keysOf: (tenant) => (kid, algorithm) => sets.of(tenant).find(kid, algorithm),
-    refreshTenants: () => sets.refreshAll(),
-  };
+  return new TenantKeys(tenantNames, options, around);
 }
 
 /** The issuer of a key is text, if it has one. */
@@ -103,14 +86,17 @@ type OfTenant = Pick<Issuer, 'name' | 'issuer'> & Readonly<{ tenant: string }>;
  * A common set also holds keys that are for one tenant alone (Microsoft identity platform, "Validate the
  * signing key issuer").
  */
-function confirming(findKey: FindKey, { name, issuer: iss, tenant }: OfTenant): FindKey {
-  function confirm(key: VerificationKey | Refused) {
-    if (key instanceof Refused) return key;
+function confirm(key: VerificationKey | Refused, { name, issuer: iss, tenant }: OfTenant) {
+  if (key instanceof Refused) return key;
 
-    const { issuer = iss, kid } = factsOf(key);
-    const isFit = String(issuer).replaceAll(/\{tenant(?:id)?\}/g, tenant) === iss;
-    return isFit ? key : refuse('key-issuer-mismatch').with({ kid, issuerName: name });
-  }
-
-  return (kid, algorithm) => andThen(findKey(kid, algorithm), confirm);
+  const { issuer = iss, kid } = factsOf(key);
+  const isFit = String(issuer).replaceAll(/\{tenant(?:id)?\}/g, tenant) === iss;
+  return isFit ? key : refuse('key-issuer-mismatch').with({ kid, issuerName: name });
 }
+
+const confirming =
+  (keys: Keys, sets: TenantKeys | undefined, own: OfTenant): Keys['find'] =>
+  (kid, algorithm) => {
+    const ofTenant = sets?.of(own.tenant) ?? keys;
+    return andThen(ofTenant.find(kid, algorithm), (key) => confirm(key, own));
+  };

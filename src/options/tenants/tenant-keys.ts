@@ -1,7 +1,7 @@
 // The key sets of an issuer whose tenants have one each. Promises: a set is fetched for the first token of
 // its tenant, and again only for one that needs it; addresses are made of the list alone. To the outside, all
 // sets are one: one of them is kept fresh, so that the issuer is ready before any token comes.
-import type { Clock, MaybePromise } from '../../verify/base/clock.ts';
+import type { MaybePromise } from '../../verify/base/clock.ts';
 import { printable, type Count, type Log, type Surroundings } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { withDeadline, type FetchKeySet } from '../../verify/keys/fetch.ts';
@@ -32,7 +32,7 @@ const MOST_CHECKED = 10;
 /** The key set of one tenant. */
 class TenantSet {
   readonly keys: KeySet;
-  readonly #clock: Clock;
+  readonly #around: Surroundings;
   #askedAtMillis = -Infinity;
   #fetchedAtMillis = -Infinity;
   #hasFailed = false;
@@ -40,7 +40,7 @@ class TenantSet {
 
   constructor(tenant: string, options: TenantKeysOptions, around: Surroundings, pace: Pace) {
     const { issuerName, importKey, slots } = options;
-    const { clock, count } = around;
+    const { clock } = around;
     const fetch = options.createFetch(tenant);
 
     const fetchInTurn = withDeadline((signal) =>
@@ -51,28 +51,26 @@ class TenantSet {
       }),
     );
 
-    const countFetch: Count = (event, word, name) => {
-      this.#note(word === 'ok');
-      count?.(event, word, name);
-    };
-
-    const own = { clock, log: logFor(tenant, around), count: countFetch };
-    this.#clock = clock;
+    const log = logFor(tenant, around);
+    this.#around = around;
+    const own = { clock, log, count: this.#count };
     this.keys = new KeySet(issuerName, fetchInTurn, own, importKey, pace.mayGoOn);
     // No timer of its own: a tenant without requests would be fetched for ever.
     this.keys.close();
   }
 
-  #note(isGood: boolean) {
-    this.#fetchedAtMillis = this.#clock.monotonic();
-    if (!isGood) return;
-
-    this.#hasFailed = false;
-    this.#usable = this.keys.usable();
-  }
+  readonly #count: Count = (event, word, name) => {
+    const { clock, count } = this.#around;
+    this.#fetchedAtMillis = clock.monotonic();
+    if (word === 'ok') {
+      this.#hasFailed = false;
+      this.#usable = this.keys.usable();
+    }
+    count?.(event, word, name);
+  };
 
   find(kid: string | undefined, algorithm: Algorithm): MaybePromise<VerificationKey | Refused> {
-    this.#askedAtMillis = this.#clock.monotonic();
+    this.#askedAtMillis = this.#around.clock.monotonic();
     const isPaused = this.#askedAtMillis - this.#fetchedAtMillis < REQUEST_PAUSE_MILLIS;
     // Also after an error: nothing else fetches again.
     if (this.keys.ageMillis() >= REFRESH_AFTER_MILLIS && !isPaused) void this.keys.refresh();
@@ -86,7 +84,7 @@ class TenantSet {
 
   /** Whether a token came while its keys would not be fetched again. */
   isInUse() {
-    return this.#clock.monotonic() - this.#askedAtMillis < REFRESH_AFTER_MILLIS;
+    return this.#around.clock.monotonic() - this.#askedAtMillis < REFRESH_AFTER_MILLIS;
   }
 }
 
@@ -137,15 +135,15 @@ export class TenantKeys implements Keys {
   /** No token is of this issuer. */
   readonly find = () => refuse('issuer-mismatch');
 
-  async refreshAll() {
+  readonly refreshAll = async () => {
     // Those who take turns share it.
     const left = this.#tenants.values();
+    const all = Array.from({ length: MOST_CHECKED }, () => this.#refreshInTurn(left));
+    await Promise.all(all);
+  };
 
-    const refreshInTurn = async () => {
-      for (const tenant of left) await this.of(tenant).keys.refresh();
-    };
-
-    await Promise.all(Array.from({ length: MOST_CHECKED }, refreshInTurn));
+  async #refreshInTurn(left: Iterable<string>) {
+    for (const tenant of left) await this.of(tenant).keys.refresh();
   }
 
   /** Of the oldest in use, or else the youngest. Infinity before the first success. */
