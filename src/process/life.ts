@@ -116,15 +116,6 @@ function frozen<Value>(value: Value): Value {
 
 /** Leaves no gap: a signal without a listener kills the process, or is lost. */
 export function endOnSignal(service: ListeningService, onStop: OnStop | undefined, clock: Clock) {
-  async function drain() {
-    const outcome = await service.stop();
-    const isDone = onStop === undefined || (await runOnStop(onStop, clock, service.log));
-    const code = isDone ? 0 : 1;
-    end(service, outcome);
-    clock.after(LAST_LINES_MILLIS, () => process.exit(code));
-    return exit(code);
-  }
-
   function onSignal(signal: Signal) {
     const { isStarting, isStopping } = service.phase;
     if (isStarting || isStopping) {
@@ -133,10 +124,19 @@ export function endOnSignal(service: ListeningService, onStop: OnStop | undefine
     }
 
     service.log('shutting down', { reason: signal });
-    void drain();
+    void drain(service, onStop, clock);
   }
 
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+}
+
+async function drain(service: ListeningService, onStop: OnStop | undefined, clock: Clock) {
+  const outcome = await service.stop();
+  const isDone = onStop === undefined || (await runOnStop(onStop, clock, service.log));
+  const code = isDone ? 0 : 1;
+  end(service, outcome);
+  clock.after(LAST_LINES_MILLIS, () => process.exit(code));
+  return exit(code);
 }
 
 type Reason = Signal | 'drained' | 'deadline' | 'second-signal';
@@ -165,12 +165,15 @@ const LATE = Symbol('late');
 
 /** Resolves with whether it went well, and in time. */
 export function runOnStop(onStop: OnStop, clock: Clock, log: Log): Promise<boolean> {
-  const lateness = () =>
-    new Promise((_, reject) => {
-      clock.after(STOP_MILLIS, () => reject(LATE));
-    });
+  return run(() => stopInTime(onStop, clock), 'stop failed', log);
+}
 
-  return run(() => Promise.race([onStop(), lateness()]), 'stop failed', log);
+function stopInTime(onStop: OnStop, clock: Clock) {
+  const stopped = onStop();
+  const lateness = new Promise((_, reject) => {
+    clock.after(STOP_MILLIS, () => reject(LATE));
+  });
+  return Promise.race([stopped, lateness]);
 }
 
 async function run(hook: () => unknown, failed: 'start failed' | 'stop failed', log: Log) {

@@ -71,37 +71,57 @@ const rowsOf = (issuer: string): readonly Row[] =>
  * a file that could not be read.
  */
 export function readSettings(table: SettingsTable, found: FoundEntries, rules: Rules): WithIssuers {
-  const { problems } = found;
-  const known: Names[] = [];
-  const used: unknown[] = [];
+  const reader = new TableReader(found, rules);
+  const names = [FIRST_ISSUER, ...readIssuerNames(found)];
+  const tables = names.map((name) => [name, reader.readTable(rowsOf(name))]);
+  const issuers = Object.fromEntries(tables);
+  const values = reader.readTable(Object.entries(table), { issuers });
+  reportUnknown(found, reader.known);
+  return { ...values, issuers: issuers as WithIssuers['issuers'] };
+}
 
-  /** A token names its issuer by `iss` alone, and an opaque one by nothing. */
-  function useOnce(what: unknown, problem: string) {
-    if (used.includes(what)) throwProblem(problem);
-    used.push(what);
+class TableReader {
+  readonly #found;
+  readonly #rules;
+  /** The settings that were looked for. */
+  readonly known: Names[] = [];
+  /** What may stand only once. */
+  readonly #used: unknown[] = [];
+
+  constructor(found: FoundEntries, rules: Rules) {
+    this.#found = found;
+    this.#rules = rules;
   }
 
-  function readTable(rows: readonly Row[], values: Record<string, unknown> = {}) {
+  /** A token names its issuer by `iss` alone, and an opaque one by nothing. */
+  #useOnce(what: unknown, problem: string) {
+    if (this.#used.includes(what)) throwProblem(problem);
+    this.#used.push(what);
+  }
+
+  readTable(rows: readonly Row[], values: Record<string, unknown> = {}) {
     for (const [key, row] of rows) {
-      const entry = findSetting(found, row);
-      known.push(row);
+      const entry = findSetting(this.#found, row);
+      this.known.push(row);
       // It may be in the file that could not be read.
       if (!entry.source) continue;
       try {
-        const value = readValue(key, row, entry.value, values);
-        if (key === 'issuer' && value) useOnce(value, SAME_ISSUER);
-        if (key === 'introspectionTokens' && [value].flat().includes('opaque')) useOnce('opaque', ONE_OPAQUE);
+        const value = this.#readValue(key, row, entry.value, values);
+        if (key === 'issuer' && value) this.#useOnce(value, SAME_ISSUER);
+        if (key === 'introspectionTokens' && [value].flat().includes('opaque')) {
+          this.#useOnce('opaque', ONE_OPAQUE);
+        }
         values[key] = value;
       } catch (error) {
         if (!(error instanceof SettingProblem)) throw error;
 
-        problems.push(problemOf(entry, error.message));
+        this.#found.problems.push(problemOf(entry, error.message));
       }
     }
     return values;
   }
 
-  function readValue(key: string, setting: Setting<unknown>, raw: RawValue, earlier: Earlier) {
+  #readValue(key: string, setting: Setting<unknown>, raw: RawValue, earlier: Earlier) {
     // An unreplaced `${…}` would become part of a host name or an audience.
     const text = String(raw);
     if (text.includes('${')) throwProblem(TEMPLATE);
@@ -109,19 +129,12 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
     const value = raw === null ? undefined : setting.read(raw);
     if (value === undefined) return setting.byDefault?.(earlier) ?? Reflect.get(SERVICE_DEFAULTS, key);
 
-    const { rule = rules[key] } = setting;
+    const { rule = this.#rules[key] } = setting;
     const wrong = rule?.(value) ?? (text.startsWith('tcp://') ? OF_A_SERVICE : undefined);
     const judge = () => setting.misfit?.(value, earlier);
     const problems = wrong === undefined ? judge() : both(wrong, judge);
     return problems === undefined ? value : throwProblem(problems);
   }
-
-  const names = [FIRST_ISSUER, ...readIssuerNames(found)];
-  const tables = names.map((name) => [name, readTable(rowsOf(name))]);
-  const issuers = Object.fromEntries(tables);
-  const values = readTable(Object.entries(table), { issuers });
-  reportUnknown(found, known);
-  return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }
 
 /** Both problems of a wrong value. Comparing it may throw, since it may not even be a URL. */

@@ -46,44 +46,52 @@ export function findEntries(
   directory: string,
   { parseDotEnv, parseYaml }: Parsers,
 ): FoundEntries {
-  const problems: string[] = [];
-  const files: string[] = [];
-  let lookedIn = 'environment';
-
-  function readFile(path: string, parse: Parse, namedBy?: Entry): Entry[] {
-    try {
-      if (String(namedBy?.value).includes('${')) throwProblem(TEMPLATE);
-      const text = readText(path, namedBy !== undefined);
-      lookedIn &&= `${lookedIn}, ${path} (${text === undefined ? 'not ' : ''}there)`;
-      if (text === undefined) return [];
-
-      files.push(path);
-      return parse(text, path, problems);
-    } catch (error) {
-      // Node's permission model hides whether it exists; any other error stops startup.
-      if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
-        lookedIn &&= `${lookedIn}, ${path} (not granted)`;
-        return [];
-      }
-
-      lookedIn = '';
-      const problem = describeError(error, path);
-      problems.push(namedBy ? problemOf(namedBy, problem) : problem);
-      return [];
-    }
-  }
-
-  const variables = [...entriesOf(environment), ...readFile(join(directory, '.env'), parseDotEnv)];
+  const files = new Files();
+  const variables = [...entriesOf(environment), ...files.read(join(directory, '.env'), parseDotEnv)];
   const configFile = find(variables, 'CONFIG_FILE');
   // `application.yaml` would be ignored silently, and might hold a safeguard.
   const misnamed = join(directory, 'application.yaml');
   if (configFile === undefined && isThere(misnamed)) {
-    problems.push(`${misnamed}: is not read; rename it to application.yml, or set CONFIG_FILE to it`);
+    files.problems.push(`${misnamed}: is not read; rename it to application.yml, or set CONFIG_FILE to it`);
   }
 
   const path = resolve(directory, String(configFile?.value ?? 'application.yml'));
-  const keys = readFile(path, parseYaml, configFile);
-  return { variables, keys, files, lookedIn, problems, warnings: [], strays: [] };
+  const keys = files.read(path, parseYaml, configFile);
+  return { variables, keys, ...files, warnings: [], strays: [] };
+}
+
+/** The files that are looked for, and what is said of them. */
+class Files {
+  readonly problems: string[] = [];
+  readonly files: string[] = [];
+  lookedIn = 'environment';
+
+  read(path: string, parse: Parse, namedBy?: Entry): Entry[] {
+    try {
+      if (String(namedBy?.value).includes('${')) throwProblem(TEMPLATE);
+      const text = readText(path, namedBy !== undefined);
+      this.#note(path, text === undefined ? 'not there' : 'there');
+      if (text === undefined) return [];
+
+      this.files.push(path);
+      return parse(text, path, this.problems);
+    } catch (error) {
+      // Node's permission model hides whether it exists; any other error stops startup.
+      if (codeOf(error) === 'ERR_ACCESS_DENIED' && namedBy === undefined) {
+        this.#note(path, 'not granted');
+        return [];
+      }
+
+      this.lookedIn = '';
+      const problem = describeError(error, path);
+      this.problems.push(namedBy ? problemOf(namedBy, problem) : problem);
+      return [];
+    }
+  }
+
+  #note(path: string, outcome: string) {
+    this.lookedIn &&= `${this.lookedIn}, ${path} (${outcome})`;
+  }
 }
 
 const isOrchestrated = (assignment: string) => ORCHESTRATED.some((form) => form.test(assignment));
