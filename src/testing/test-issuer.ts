@@ -134,53 +134,54 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
  * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
  */
 export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
-  const { domain, audience, algorithm } = readValues(options);
-  const { privateKey, header, fetchKeys } = createSigner(algorithm);
-  const usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user' };
-  const { opaqueToken, introspect } = createOpaqueTokens(usual);
+  return new SigningIssuer(readValues(options));
+}
 
-  function token(claims?: Members): string {
-    return signJws(header, expiring({ ...usual, ...claims }), privateKey);
+class SigningIssuer implements TestIssuer {
+  readonly #key;
+  readonly #header;
+  readonly #usual: Members;
+  /** Of opaque tokens. */
+  readonly #claimsOf = new Map<string, Members>();
+  readonly options: TestOptions;
+  readonly proof = createProof;
+
+  constructor({ domain, audience, algorithm }: Values) {
+    const { privateKey, jwk } = createKeys(algorithm);
+    this.#key = privateKey;
+    this.#header = { alg: algorithm, typ: 'at+jwt', kid: jwk.kid };
+    this.#usual = { iss: `https://${domain}/`, aud: audience, sub: 'test-user' };
+    const fetchKeys = async () => ({ keys: [jwk] });
+    const sources = { fetchKeys, introspect: this.#introspect, log: jsonLog({ level: 'error' }) };
+    this.options = { domain, issuer: undefined, audience, algorithms: [algorithm], ...sources };
   }
 
-  const sources = { fetchKeys, introspect, log: jsonLog({ level: 'error' }) };
-  return {
-    options: { domain, issuer: undefined, audience, algorithms: [algorithm], ...sources },
-    token,
-    opaqueToken,
-    boundToken: (key, claims) => token({ cnf: { jkt: key.thumbprint }, ...claims }),
-    bearer: (claims) => ({ authorization: `Bearer ${token(claims)}` }),
-    proof: createProof,
-  };
-}
+  readonly token = (claims?: Members) =>
+    signJws(this.#header, expiring({ ...this.#usual, ...claims }), this.#key);
 
-function createSigner(alg: TestAlgorithm) {
-  const { privateKey, jwk } = createKeys(alg);
-  const header = { alg, typ: 'at+jwt', kid: jwk.kid };
-  return { privateKey, header, fetchKeys: async () => ({ keys: [jwk] }) };
-}
-
-const expiring = (claims: Members): Members => ({ exp: nowSeconds() + 300, ...claims });
-
-function createOpaqueTokens(usual: Members) {
-  const claimsOf = new Map<string, Members>();
-
-  function opaqueToken(claims?: Members): string {
+  readonly opaqueToken = (claims?: Members) => {
     const token = randomUUID();
-    claimsOf.set(token, expiring({ ...usual, ...claims }));
+    this.#claimsOf.set(token, expiring({ ...this.#usual, ...claims }));
     return token;
-  }
+  };
+
+  readonly boundToken = (key: ProofKey, claims?: Members) =>
+    this.token({ cnf: { jkt: key.thumbprint }, ...claims });
+
+  readonly bearer = (claims?: Members) => {
+    return { authorization: `Bearer ${this.token(claims)}` };
+  };
 
   /** A JWT is asked about once it is verified, so that it is one of its own. */
-  async function introspect(token: string): Promise<JsonObject> {
-    const claims = claimsOf.get(token);
+  readonly #introspect = async (token: string): Promise<JsonObject> => {
+    const claims = this.#claimsOf.get(token);
     const response = { active: claims !== undefined || token.includes('.'), ...claims };
     // A copy, as an endpoint would send: verified claims are frozen.
     return JSON.parse(JSON.stringify(response));
-  }
-
-  return { opaqueToken, introspect };
+  };
 }
+
+const expiring = (claims: Members): Members => ({ exp: nowSeconds() + 300, ...claims });
 
 /**
  * Creates a key for `boundToken` and `proof`.
