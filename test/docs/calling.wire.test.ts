@@ -8,7 +8,7 @@ import { createServer, type IncomingHttpHeaders, type RequestListener, type Serv
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { after, before, beforeEach, describe, test, type TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { samplesUnder } from './pages.ts';
@@ -37,6 +37,9 @@ describe('a client of docs/calling-the-api.md', { timeout: 60_000 }, () => {
     const environment = { IDP_DPOP_MODE: 'REQUIRED', IDP_DPOP_NONCE_SECRET: NONCE_SECRET };
     service = await startService({ provider, environment });
   });
+
+  /** The programs have clocks of their own. */
+  beforeEach(() => service.clock.set(Date.now()));
 
   after(() => Promise.all([service.stop(), provider.stop()]));
 
