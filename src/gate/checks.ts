@@ -4,7 +4,7 @@ import type { Clock } from '../verify/base/clock.ts';
 import type { Log, Surroundings } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck } from '../verify/caller.ts';
-import { createReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
+import { LocalReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createIssuers, haveKeys } from '../verify/issuers.ts';
 import { createTokenVerifier, type Issuer } from '../verify/token/verify.ts';
 import { createDecide, type Decide, type DecideOptions, type Early } from './decide.ts';
@@ -74,8 +74,7 @@ function surroundingsOf(values: GateValues, { clock }: Serving): Surroundings {
 /** In this process, unless an option says where. */
 function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
   const windowSeconds = values.dpopIatOffsetSeconds + values.dpopIatLeewaySeconds;
-  const onFull = () => log('replay store full', {});
-  return values.replayStore?.(clock, log) ?? createReplayStore(windowSeconds, undefined, onFull);
+  return values.replayStore?.(clock, log) ?? new LocalReplayStore(windowSeconds, undefined, log);
 }
 
 /** What decides on tokens and proofs, and tells what they were compared with. */

@@ -15,7 +15,7 @@ import { EVENTS, type Count, type Log, type LogLevel, type Surroundings } from '
 import { Part } from '../verify/base/part.ts';
 import type { ConfirmCertificate } from '../verify/caller.ts';
 import type { DpopMode } from '../verify/credentials.ts';
-import { createOwnStore, type CreateReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
+import { OwnReplayStore, type CreateReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import {
   CHECK_DEFAULTS,
   readIssuers,
@@ -277,5 +277,5 @@ function sinkOf({ log }: GateOptions): LogSink | undefined {
 function storeOf({ replayStore }: GateOptions): CreateReplayStore | undefined {
   if (typeof replayStore !== 'function') return Part.contentOf(replayStore);
 
-  return (clock, log) => createOwnStore(replayStore, clock, log);
+  return (clock, log) => new OwnReplayStore(replayStore, clock, log);
 }

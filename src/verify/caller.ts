@@ -9,7 +9,7 @@ import { refuse, Refused, unavailable, type Found } from './base/refusal.ts';
 import type { RequestFacts } from './request/facts.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
 import type { Credentials, DpopMode, Scheme } from './credentials.ts';
-import { createProofVerifier, type ProofOptions } from './dpop/proof.ts';
+import { ProofVerifier, type ProofOptions } from './dpop/proof.ts';
 import type { ReplayStore } from './dpop/replay.ts';
 
 /** Stricter: never read from a namespace, which could hold another `iss` (RFC 7519 §4.1). */
@@ -158,7 +158,7 @@ export function createSenderCheck(
   count?: Count,
   confirmCertificate?: ConfirmCertificate,
 ): SenderCheck {
-  const verifyProof = createProofVerifier(options);
+  const proofs = new ProofVerifier(options);
   const knowsCertificates = confirmCertificate !== undefined;
   const takesAsUnbound = knowsCertificates || options.dpopMode === 'DISABLED';
 
@@ -170,7 +170,7 @@ export function createSenderCheck(
     // RFC 9449 §7.1
     if (credentials.proof === undefined) return refuse('proof-missing');
 
-    const proof = verifyProof(credentials.proof, credentials.token, facts, nowMillis);
+    const proof = proofs.verify(credentials.proof, credentials.token, facts, nowMillis);
     if (proof instanceof Refused) return proof;
 
     const { thumbprint, jti, expiresAtSeconds, freshNonce } = proof;

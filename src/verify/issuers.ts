@@ -1,7 +1,7 @@
 // The trusted issuers, each with its own keys (RFC 8725 §3.8).
 import type { Surroundings } from './base/events.ts';
 import { Part } from './base/part.ts';
-import { createKeyFetch, withDeadline } from './keys/fetch.ts';
+import { KeyFetch, withDeadline } from './keys/fetch.ts';
 import { importSigningKey, type ImportKey } from './keys/jwk.ts';
 import { KeySet } from './keys/key-set.ts';
 import type { FetchFrom, IssuersValues } from './options.ts';
@@ -19,7 +19,7 @@ export function createIssuers(values: IssuersValues, surroundings: Surroundings)
     const fetchFrom: FetchFrom = (address, tenant) =>
       fetchKeys
         ? () => fetchKeys(own, name, tenant)
-        : createKeyFetch({ ...own, jwksUri: address }, Part.contentOf(connect));
+        : new KeyFetch({ ...own, jwksUri: address }, Part.contentOf(connect)).fetch;
 
     if (tenants !== undefined) return Part.contentOf(tenants).createIssuer(issuer, fetchFrom, surroundings);
 

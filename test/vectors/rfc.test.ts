@@ -12,7 +12,7 @@ import {
 } from '../../src/verify/keys/jwk.ts';
 import { Cache } from '../../src/verify/base/cache.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
-import { createProofVerifier } from '../../src/verify/dpop/proof.ts';
+import { ProofVerifier } from '../../src/verify/dpop/proof.ts';
 import { parseCompact, payloadOf, verifySignature, type UnverifiedJws } from '../../src/verify/jws/jws.ts';
 import { listOf, onlyWith, readVectors, textOf, type Members } from './read.ts';
 import { unlessRefused } from '../support/refused.ts';
@@ -72,7 +72,7 @@ for (const { section, proof, payload } of proofs) {
 /** The thumbprint of the proof's key, or why the proof is refused, for a request that the proof is about. */
 function verdict({ proof, payload }: Members, token: string): string {
   const { htm, htu, iat } = object(payload);
-  const verify = createProofVerifier({
+  const proofs = new ProofVerifier({
     dpopIatOffsetSeconds: 0,
     dpopIatLeewaySeconds: 0,
     dpopNonceSecret: undefined,
@@ -83,7 +83,7 @@ function verdict({ proof, payload }: Members, token: string): string {
   const facts = { method: textOf(htm), host: '', path: '', rawHeaders: [] };
 
   try {
-    return unlessRefused(verify(textOf(proof), token, facts, Number(iat) * 1000)).thumbprint;
+    return unlessRefused(proofs.verify(textOf(proof), token, facts, Number(iat) * 1000)).thumbprint;
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

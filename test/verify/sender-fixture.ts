@@ -9,7 +9,7 @@ import {
   type SenderOptions,
 } from '../../src/verify/caller.ts';
 import type { Scheme } from '../../src/verify/credentials.ts';
-import { createReplayStore, type ReplayStore } from '../../src/verify/dpop/replay.ts';
+import { LocalReplayStore, type ReplayStore } from '../../src/verify/dpop/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
 import { unlessRefused } from '../support/refused.ts';
 import { issue, NOW, openVerifier } from './token/issuer.ts';
@@ -49,7 +49,7 @@ const RULES: SenderOptions = {
 
 export const openSender = ({
   rules,
-  store = createReplayStore(330),
+  store = new LocalReplayStore(330),
   confirm,
 }: Circumstances = {}): SenderCheck => createSenderCheck({ ...RULES, ...rules }, store, undefined, confirm);
 

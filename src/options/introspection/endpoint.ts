@@ -11,7 +11,7 @@ import { Part } from '../../verify/base/part.ts';
 import { ByteLimit } from '../../verify/keys/byte-limit.ts';
 import {
   connectDirectly,
-  createKeyFetch,
+  KeyFetch,
   HEADERS,
   isFetchable,
   readBody,
@@ -115,7 +115,8 @@ function createDocumentFetch({ domain, issuer, keyAccess }: IssuerValues, connec
   const access = Part.contentOf(keyAccess);
   const withoutToken = access && Part.make('keyAccess', { ...access, read: access.readAuthorities });
   const jwksUri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  return withDeadline(createKeyFetch({ domain, issuer, jwksUri, keyAccess: withoutToken }, connect));
+  const source = { domain, issuer, jwksUri, keyAccess: withoutToken };
+  return withDeadline(new KeyFetch(source, connect).fetch);
 }
 
 /** Keeps connections for further requests. TLS sessions are not kept: authorities may change. */

@@ -26,71 +26,17 @@ export interface ProofOptions extends UriOptions {
   readonly dpopNonceSecret: string | undefined;
 }
 
-interface Proof {
-  /** RFC 7638, of its key. */
-  readonly thumbprint: string;
-  readonly jti: string;
-  /** The last time it can pass, in seconds since the epoch. */
-  readonly expiresAtSeconds: number;
-  /** For the response: the proof's nonce expires soon. */
-  readonly freshNonce: string | undefined;
-}
+export class ProofVerifier {
+  readonly #options;
+  readonly #importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
 
-/** Checks a proof for a token and a request. */
-type ProofVerifier = (
-  proof: string,
-  token: string,
-  facts: RequestFacts,
-  nowMillis: number,
-) => Proof | Refused;
-
-export function createProofVerifier(options: ProofOptions): ProofVerifier {
-  const { dpopIatOffsetSeconds, dpopIatLeewaySeconds, dpopNonceSecret } = options;
-  const importedKeys = new Cache<VerificationKey>(MAX_IMPORTED_KEYS);
-  const checkNonce = dpopNonceSecret === undefined ? undefined : createNonceCheck(dpopNonceSecret);
-
-  function checkProofClaims(
-    { jti, htm, htu, iat, ath }: JsonObject,
-    token: string,
-    facts: RequestFacts,
-    nowSeconds: number,
-  ) {
-    // RFC 9449 §4.3(3), §4.2. Stricter: bounded (§11.1).
-    if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) return refuse('proof-jti');
-    if (!isFiniteNumber(iat)) return refuse('proof-iat');
-
-    // RFC 9449 §4.3(8), RFC 9110 §9.1: case-sensitive.
-    if (htm !== facts.method) return refuse('proof-htm');
-
-    // RFC 9449 §4.3(9)
-    const uri = requestUri(facts, options);
-    if (uri instanceof Refused) return uri;
-    if (!isSameUri(htu, uri)) return refuse('proof-htu');
-
-    // RFC 9449 §4.3(11)
-    if (iat < nowSeconds - dpopIatOffsetSeconds) return refuse('proof-too-old');
-    if (iat > nowSeconds + dpopIatLeewaySeconds) return refuse('proof-too-new');
-
-    // RFC 9449 §4.3(12), first half
-    if (ath !== hash('sha256', token, 'base64url')) return refuse('proof-ath');
-
-    return { jti, iat };
+  constructor(options: ProofOptions) {
+    this.#options = options;
   }
 
-  function thumbprintOfSigner(jws: UnverifiedJws, { alg, jwk }: ProofHeader) {
-    // RFC 9449 §4.3(7)
-    const key = importProofKey(jwk, alg, importedKeys);
-    if (typeof key === 'string') return refuse('proof-key');
-
-    // RFC 9449 §4.3(6)
-    if (verifySignature(jws, key) === undefined) return refuse('proof-signature');
-
-    const { thumbprint } = factsOf(key);
-    importedKeys.offer(alg + thumbprint, () => key);
-    return thumbprint;
-  }
-
-  return function verifyProof(proof, token, facts, nowMillis) {
+  /** Checks a proof for a token and a request. */
+  verify(proof: string, token: string, facts: RequestFacts, nowMillis: number) {
+    const options = this.#options;
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (jws instanceof Refused) return refuse('proof-malformed');
@@ -98,19 +44,62 @@ export function createProofVerifier(options: ProofOptions): ProofVerifier {
     const header = checkProofHeader(jws.header, options.dpopAlgorithms);
     if (header instanceof Refused) return header;
 
-    const claims = checkProofClaims(jws.payload, token, facts, Math.floor(nowMillis / 1000));
+    const claims = checkProofClaims(jws.payload, token, facts, options, Math.floor(nowMillis / 1000));
     if (claims instanceof Refused) return claims;
 
-    const thumbprint = thumbprintOfSigner(jws, header);
+    const thumbprint = this.#thumbprintOfSigner(jws, header);
     if (thumbprint instanceof Refused) return thumbprint;
 
-    // Last, so that only a client with a good proof gets a nonce.
-    const freshNonce = checkNonce?.(jws.payload.nonce, nowMillis);
+    // Last, so that only a client with a good proof gets a nonce. A fresh one is for the response.
+    const freshNonce = checkNonce(options.dpopNonceSecret, jws.payload.nonce, nowMillis);
     if (freshNonce instanceof Refused) return freshNonce;
 
     const { jti, iat } = claims;
-    return { thumbprint, jti, expiresAtSeconds: iat + dpopIatOffsetSeconds, freshNonce };
-  };
+    // The last time that it can pass.
+    return { thumbprint, jti, expiresAtSeconds: iat + options.dpopIatOffsetSeconds, freshNonce };
+  }
+
+  #thumbprintOfSigner(jws: UnverifiedJws, { alg, jwk }: ProofHeader) {
+    // RFC 9449 §4.3(7)
+    const key = importProofKey(jwk, alg, this.#importedKeys);
+    if (typeof key === 'string') return refuse('proof-key');
+
+    // RFC 9449 §4.3(6)
+    if (verifySignature(jws, key) === undefined) return refuse('proof-signature');
+
+    const { thumbprint } = factsOf(key);
+    this.#importedKeys.offer(alg + thumbprint, () => key);
+    return thumbprint;
+  }
+}
+
+function checkProofClaims(
+  { jti, htm, htu, iat, ath }: JsonObject,
+  token: string,
+  facts: RequestFacts,
+  options: ProofOptions,
+  nowSeconds: number,
+) {
+  // RFC 9449 §4.3(3), §4.2. Stricter: bounded (§11.1).
+  if (typeof jti !== 'string' || jti === '' || jti.length > 256) return refuse('proof-jti');
+  if (!isFiniteNumber(iat)) return refuse('proof-iat');
+
+  // RFC 9449 §4.3(8), RFC 9110 §9.1: case-sensitive.
+  if (htm !== facts.method) return refuse('proof-htm');
+
+  // RFC 9449 §4.3(9)
+  const uri = requestUri(facts, options);
+  if (uri instanceof Refused) return uri;
+  if (!isSameUri(htu, uri)) return refuse('proof-htu');
+
+  // RFC 9449 §4.3(11)
+  if (iat < nowSeconds - options.dpopIatOffsetSeconds) return refuse('proof-too-old');
+  if (iat > nowSeconds + options.dpopIatLeewaySeconds) return refuse('proof-too-new');
+
+  // RFC 9449 §4.3(12), first half
+  if (ath !== hash('sha256', token, 'base64url')) return refuse('proof-ath');
+
+  return { jti, iat };
 }
 
 interface ProofHeader {
@@ -139,23 +128,23 @@ function checkProofHeader(
 
 /**
  * Nonces without state (RFC 9449 §9): the HMAC of a time slot, the same for replicas with one secret. Accepts
- * those of this slot and the previous one. The check returns a fresh nonce if the given one is of the
- * previous slot, and in every refusal. `secret` has at least 32 characters.
+ * those of this slot and the previous one. Returns a fresh nonce if the given one is of the previous slot,
+ * and in every refusal. Without a secret, it checks nothing.
  */
-export function createNonceCheck(secret: string) {
-  /** In base64url (RFC 9449 §8.1). */
-  function nonceOf(slot: number) {
-    return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
-  }
+export function checkNonce(secret: string | undefined, nonce: unknown, nowMillis: number) {
+  if (secret === undefined) return undefined;
 
-  return function checkNonce(nonce: unknown, nowMillis: number) {
-    const slot = Math.floor(nowMillis / SLOT_MILLIS);
-    const freshNonce = nonceOf(slot);
-    // Not in constant time: nonces are not secret.
-    if (nonce === freshNonce) return undefined;
-    if (nonce === nonceOf(slot - 1)) return freshNonce;
+  const slot = Math.floor(nowMillis / SLOT_MILLIS);
+  const freshNonce = nonceOf(secret, slot);
+  // Not in constant time: nonces are not secret.
+  if (nonce === freshNonce) return undefined;
+  if (nonce === nonceOf(secret, slot - 1)) return freshNonce;
 
-    // RFC 9449 §4.3(10), §9: wrong or missing.
-    return refuse('proof-nonce').with({ freshNonce });
-  };
+  // RFC 9449 §4.3(10), §9: wrong or missing.
+  return refuse('proof-nonce').with({ freshNonce });
+}
+
+/** In base64url (RFC 9449 §8.1). */
+function nonceOf(secret: string, slot: number) {
+  return createHmac('sha256', secret).update(`gatehouse DPoP nonce ${slot}`).digest('base64url');
 }

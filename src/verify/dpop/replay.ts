@@ -46,102 +46,120 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
   return hash('sha256', thumbprint + JSON.stringify(jti), encoding);
 }
 
-/**
- * Creates a store in this process for proofs that can pass for `windowSeconds`. Calls `onFull` when it is
- * full.
- */
-export function createReplayStore(windowSeconds: number, capacity = 2 ** 20, onFull = () => {}): ReplayStore {
-  // By time of expiry: whole buckets are dropped.
-  const bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
-  const buckets = new Map<number, Set<string>>();
-  let entries = 0;
-  let lastDropped = -Infinity;
+/** In this process. */
+export class LocalReplayStore implements ReplayStore {
+  readonly #bucketSeconds;
+  readonly #capacity;
+  readonly #log;
+  /** By time of expiry: whole buckets are dropped. */
+  readonly #buckets = new Map<number, Set<string>>();
+  #entries = 0;
+  #lastDropped = -Infinity;
 
-  function dropExpired(nowSeconds: number) {
-    for (const [bucket, names] of buckets) {
-      if ((bucket + 1) * bucketSeconds > nowSeconds) continue;
+  /** For proofs that can pass for `windowSeconds`. */
+  constructor(windowSeconds: number, capacity = 2 ** 20, log: Log = () => {}) {
+    this.#bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
+    this.#capacity = capacity;
+    this.#log = log;
+  }
 
-      buckets.delete(bucket);
-      entries -= names.size;
-      lastDropped = Math.max(lastDropped, bucket);
+  record(thumbprint: string, jti: string, expiresAtSeconds: number, nowSeconds: number) {
+    this.#dropExpired(nowSeconds);
+    const name = hashProof(thumbprint, jti, 'binary');
+    const bucket = Math.floor(expiresAtSeconds / this.#bucketSeconds);
+
+    // The clock was set back: the proof may have been dropped.
+    if (bucket <= this.#lastDropped) return 'seen';
+    for (const names of this.#buckets.values()) {
+      if (names.has(name)) return 'seen';
+    }
+    if (this.#entries === this.#capacity) return 'full';
+
+    const names = this.#buckets.get(bucket) ?? new Set();
+    this.#buckets.set(bucket, names);
+    names.add(name);
+    this.#entries += 1;
+    if (this.#entries === this.#capacity) this.#log('replay store full', {});
+    return 'new';
+  }
+
+  #dropExpired(nowSeconds: number) {
+    for (const [bucket, names] of this.#buckets) {
+      if ((bucket + 1) * this.#bucketSeconds > nowSeconds) continue;
+
+      this.#buckets.delete(bucket);
+      this.#entries -= names.size;
+      this.#lastDropped = Math.max(this.#lastDropped, bucket);
     }
   }
 
-  return {
-    record(thumbprint, jti, expiresAtSeconds, nowSeconds) {
-      dropExpired(nowSeconds);
-      const name = hashProof(thumbprint, jti, 'binary');
-      const bucket = Math.floor(expiresAtSeconds / bucketSeconds);
-
-      // The clock was set back: the proof may have been dropped.
-      if (bucket <= lastDropped) return 'seen';
-      for (const names of buckets.values()) {
-        if (names.has(name)) return 'seen';
-      }
-      if (entries === capacity) return 'full';
-
-      const names = buckets.get(bucket) ?? new Set();
-      buckets.set(bucket, names);
-      names.add(name);
-      entries += 1;
-      if (entries === capacity) onFull();
-      return 'new';
-    },
-
-    state: () => ({ entries }),
-  };
+  state() {
+    return { entries: this.#entries };
+  }
 }
 
 const VERDICT_MILLIS = 1_000;
 const MAX_WAITING = 10_000;
 const LATE = {};
 
-/** A store behind a function of the user. Promises: only `true` within a second makes a proof `new`. */
-export function createOwnStore(isNew: IsNewProof, clock: Clock, log: Log): ReplayStore {
-  let waiting = 0;
-  let isUp = true;
+/** Behind a function of the user. Promises: only `true` within a second makes a proof `new`. */
+export class OwnReplayStore implements ReplayStore {
+  readonly #isNew;
+  readonly #clock;
+  readonly #log;
+  #waiting = 0;
+  #isUp = true;
 
-  function verdictOf(answer: unknown): ReplayVerdict {
-    if (typeof answer !== 'boolean') return lose({ reason: answer === LATE ? 'timeout' : 'not-a-boolean' });
-
-    if (!isUp) log('replay store ready', {});
-    isUp = true;
-    return answer ? 'new' : 'seen';
+  constructor(isNew: IsNewProof, clock: Clock, log: Log) {
+    this.#isNew = isNew;
+    this.#clock = clock;
+    this.#log = log;
   }
 
-  function lose(why: Fields): ReplayVerdict {
-    if (isUp) log('replay store lost', why);
-    isUp = false;
-    return 'unavailable';
+  record(thumbprint: string, jti: string, expiresAtSeconds: number, nowSeconds: number) {
+    if (this.#waiting >= MAX_WAITING) return 'unavailable';
+
+    const isNew = this.#isNew;
+    const key = hashProof(thumbprint, jti, 'base64url');
+    const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
+    return attempt(
+      () => andThen(this.#withinTime(isNew(key, seconds)), (answer) => this.#verdictOf(answer)),
+      (error) => this.#lose({ ...describeBug(error), reason: 'error' }),
+    );
   }
 
-  function withinTime(answer: unknown) {
+  #withinTime(answer: unknown) {
     if (!isPromise(answer)) return answer;
 
-    waiting += 1;
+    this.#waiting += 1;
     let cancel = () => {};
     const late = new Promise((resolve) => {
       // After the turn: this timer may be late, and the verdict on its way.
-      cancel = clock.after(VERDICT_MILLIS, () => setImmediate(resolve, LATE));
+      cancel = this.#clock.after(VERDICT_MILLIS, () => setImmediate(resolve, LATE));
     });
     return Promise.race([answer, late]).finally(() => {
       cancel();
-      waiting -= 1;
+      this.#waiting -= 1;
     });
   }
 
-  return {
-    record(thumbprint, jti, expiresAtSeconds, nowSeconds) {
-      if (waiting >= MAX_WAITING) return 'unavailable';
+  #verdictOf(answer: unknown) {
+    if (typeof answer !== 'boolean') {
+      return this.#lose({ reason: answer === LATE ? 'timeout' : 'not-a-boolean' });
+    }
 
-      const key = hashProof(thumbprint, jti, 'base64url');
-      const seconds = keepSeconds(expiresAtSeconds, nowSeconds);
-      return attempt(
-        () => andThen(withinTime(isNew(key, seconds)), verdictOf),
-        (error) => lose({ ...describeBug(error), reason: 'error' }),
-      );
-    },
+    if (!this.#isUp) this.#log('replay store ready', {});
+    this.#isUp = true;
+    return answer ? 'new' : 'seen';
+  }
 
-    state: () => ({ isUp }),
-  };
+  #lose(why: Fields): ReplayVerdict {
+    if (this.#isUp) this.#log('replay store lost', why);
+    this.#isUp = false;
+    return 'unavailable';
+  }
+
+  state() {
+    return { isUp: this.#isUp };
+  }
 }

@@ -53,27 +53,38 @@ export type Connect = (address: URL, limits: Limits) => Promise<Socket>;
 /** Rejects with `FetchError`; any other error is a bug. */
 export type FetchKeySet = (signal: AbortSignal) => Promise<JsonObject>;
 
-/** The result fetches the key set, over `connect` if given. */
-export function createKeyFetch(
-  { domain, issuer, jwksUri, keyAccess }: KeySource,
-  connect: Connect = connectDirectly,
-): FetchKeySet {
-  /** If there is no discovery document. */
-  const defaultDocument = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
-
-  const readAccess = Part.contentOf(keyAccess)?.read;
-
+/** Fetches the key set of a source, over `connect` if given. */
+export class KeyFetch {
+  readonly #source;
+  readonly #connect;
   /** Node would make one for each connection. */
-  let usualContext: SecureContext | undefined;
+  #usualContext: SecureContext | undefined;
 
-  async function fetchKeySet(limits: Limits) {
-    return fetchJson(jwksUri ?? (await discover(limits)), limits);
+  constructor(source: KeySource, connect: Connect = connectDirectly) {
+    this.#source = source;
+    this.#connect = connect;
+  }
+
+  readonly fetch: FetchKeySet = async (signal) => {
+    const { token, secureContext } = (await Part.contentOf(this.#source.keyAccess)?.read()) ?? {};
+    if (secureContext === undefined) this.#usualContext ??= createSecureContext();
+
+    const bytes = new ByteLimit();
+    const limits = { signal, bytes, token, secureContext: secureContext ?? this.#usualContext };
+    return bytes.during(this.#fetchKeySet(limits));
+  };
+
+  async #fetchKeySet(limits: Limits) {
+    return this.#fetchJson(this.#source.jwksUri ?? (await this.#discover(limits)), limits);
   }
 
   /** The key-set URL (OpenID Connect Discovery §4), which a provider may move. */
-  async function discover(limits: Limits) {
+  async #discover(limits: Limits) {
+    const { domain, issuer } = this.#source;
     const documentUrl = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-    const document = await fetchJson(documentUrl, limits, defaultDocument);
+    // If there is no discovery document.
+    const usual = { issuer, jwks_uri: `https://${domain}/.well-known/jwks.json` };
+    const document = await this.#fetchJson(documentUrl, limits, usual);
     // OpenID Connect Discovery §4.3
     if (document.issuer !== issuer) throw otherIssuer(document);
 
@@ -83,7 +94,7 @@ export function createKeyFetch(
   }
 
   /** Returns `fallback`, if given, for a 404. */
-  async function fetchJson(address: string, limits: Limits, fallback?: JsonObject) {
+  async #fetchJson(address: string, limits: Limits, fallback?: JsonObject) {
     // Discovery may have reached either limit.
     limits.signal.throwIfAborted();
     limits.bytes.check();
@@ -91,9 +102,9 @@ export function createKeyFetch(
     const url = new URL(address);
     if (url.protocol !== 'https:') throw new FetchError('connection-failed', 'ERR_INVALID_PROTOCOL');
 
-    if (limits.token !== undefined) requireOrigin(url, jwksUri ?? issuer);
+    if (limits.token !== undefined) this.#requireOrigin(url);
 
-    const response = await fetchResponse(url, await connect(url, limits), limits);
+    const response = await fetchResponse(url, await this.#connect(url, limits), limits);
     try {
       const status = response.statusCode ?? 0;
       if (status === 404 && fallback !== undefined) return fallback;
@@ -109,14 +120,11 @@ export function createKeyFetch(
     }
   }
 
-  return async function fetchWithin(signal) {
-    const { token, secureContext } = (await readAccess?.()) ?? {};
-    if (secureContext === undefined) usualContext ??= createSecureContext();
-
-    const bytes = new ByteLimit();
-    const limits = { signal, bytes, token, secureContext: secureContext ?? usualContext };
-    return bytes.during(fetchKeySet(limits));
-  };
+  /** RFC 6750 §5.3: no other server learns the token. */
+  #requireOrigin({ origin }: URL) {
+    const { issuer, jwksUri = issuer } = this.#source;
+    if (origin !== new URL(jwksUri).origin) throw new FetchError('address-refused');
+  }
 }
 
 /** Rejects with `FetchError` after `timeoutMillis`, even if `fetch` ignores the signal. */
@@ -140,11 +148,6 @@ export function isFetchable(address: unknown): address is string {
   // RFC 9110 §4.2.4: Node would send a user and password, or fail to decode them.
   const { username, password } = new URL(address);
   return username === '' && password === '';
-}
-
-/** RFC 6750 §5.3: no other server learns the token. */
-function requireOrigin({ origin }: URL, wanted: string) {
-  if (origin !== new URL(wanted).origin) throw new FetchError('address-refused');
 }
 
 export function connectDirectly({ hostname, port }: URL, { signal, bytes }: Limits) {

@@ -118,7 +118,7 @@ export class KeySet {
   readonly usable = () => this.#currentKeys().length;
 
   /** Never rejects. */
-  readonly refresh = (): Promise<void> => {
+  readonly refresh = () => {
     this.#fetchUnderWay ??= this.#attempt().finally(() => {
       this.#fetchUnderWay = undefined;
     });
@@ -182,7 +182,7 @@ export class KeySet {
     if (text === this.#lastLogged && this.#lastError === undefined) return;
 
     this.#lastLogged = text;
-    for (const key of skipped) this.#log('signing key skipped', { ...key });
+    for (const key of skipped) this.#log('signing key skipped', key);
     const kids = facts.map(({ kid = '' }) => printable(kid));
     this.#log('signing keys loaded', { usable: usable.length, skipped: skipped.length, kids });
   }

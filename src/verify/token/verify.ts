@@ -89,7 +89,6 @@ export function createTokenVerifier(
   count?: Count,
 ): TokenVerifier {
   const cache = new Cache<CachedToken>(cacheEntries);
-  const findIssuer = issuerFinder(issuers);
 
   function countToken(result: string, { introspect }: Issuer) {
     if (!introspect?.isAboutJwts) count?.('token', result);
@@ -99,7 +98,7 @@ export function createTokenVerifier(
     const jws = parseCompact(token);
     if (jws instanceof Refused) return jws;
 
-    const issuer = findIssuer(jws.payload.iss);
+    const issuer = issuerNamed(jws.payload.iss, issuers);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
     if (issuer === undefined) return refuse('issuer-mismatch');
@@ -144,11 +143,11 @@ export function createTokenVerifier(
     });
   }
 
-  return issuers.reduce(protectBy, verifyToken);
+  return issuers.reduce<TokenVerifier>(
+    (verify, issuer) => issuer.introspect?.protect(verify, issuer) ?? verify,
+    verifyToken,
+  );
 }
-
-const protectBy = (verifyToken: TokenVerifier, issuer: Issuer): TokenVerifier =>
-  issuer.introspect?.protect(verifyToken, issuer) ?? verifyToken;
 
 /**
  * Seals what an issuer says of a token that is no JWT, and that is active (RFC 7662 §2.2). `members` are
@@ -169,14 +168,12 @@ export function sealResponse(
  * Unverified, `iss` only selects the issuer; `checkClaims` checks it. If there is only one, it is selected: a
  * wrong `iss` is refused after the signature. An issuer of its own wins over a tenant.
  */
-function issuerFinder(issuers: readonly Issuer[]): FindIssuer {
-  const fixed = issuers.filter(({ findTenant }) => findTenant === undefined);
-  const others = issuers.flatMap(({ findTenant = [] }) => findTenant);
-
-  return function findIssuer(iss) {
-    const named = fixed.find(({ issuer }) => issuer === iss || issuers.length === 1);
-    return named ?? others.map((findTenant) => findTenant(iss)).find(Boolean);
-  };
+function issuerNamed(iss: unknown, issuers: readonly Issuer[]) {
+  const isOnly = issuers.length === 1;
+  const named = issuers.find(
+    ({ issuer, findTenant }) => findTenant === undefined && (issuer === iss || isOnly),
+  );
+  return named ?? issuers.map(({ findTenant }) => findTenant?.(iss)).find(Boolean);
 }
 
 /** Requests with the same token share its claims. */

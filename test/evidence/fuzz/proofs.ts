@@ -3,7 +3,7 @@
 import { createHash, createPublicKey } from 'node:crypto';
 import { createVerifier } from 'fast-jwt';
 import { calculateJwkThumbprint, compactVerify, importJWK, type JWK } from 'jose';
-import { createProofVerifier } from '../../../src/verify/dpop/proof.ts';
+import { ProofVerifier } from '../../../src/verify/dpop/proof.ts';
 import { CLIENTS, foreignKey, OWN_MEMBERS, privateJwk, type Members } from './keys.ts';
 import { mutateMembers, mutateText, mutateWhole, NOW, spell } from './mutations.ts';
 import { judged, judgedByOther, spelled, type Outcome } from './outcome.ts';
@@ -202,12 +202,12 @@ async function verifyWithFastJwt(one: Case): Promise<string> {
 
 /** What a new verifier says, which must be the same once it knows the key. */
 function judge({ proof, path, hasNonces }: Case) {
-  const verify = createProofVerifier({ ...RULES, dpopNonceSecret: hasNonces ? SECRET : undefined });
+  const proofs = new ProofVerifier({ ...RULES, dpopNonceSecret: hasNonces ? SECRET : undefined });
   const facts = { method: 'GET', host: 'api.test', path, rawHeaders: [] };
 
   const once = () =>
     judged(() => {
-      const { thumbprint, jti } = unlessRefused(verify(proof, TOKEN, facts, NOW * 1000));
+      const { thumbprint, jti } = unlessRefused(proofs.verify(proof, TOKEN, facts, NOW * 1000));
       return `${thumbprint} ${spelled(jti)}`;
     });
 

@@ -9,7 +9,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { LocalReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { keep } from '../sizing/results.ts';
 
 const PROOFS = 1_000_000;
@@ -38,7 +38,7 @@ function measure(secondOf: (index: number) => number) {
   const thumbprints = Array.from({ length: KEYS }, (_, index) =>
     createHash('sha256').update(String(index)).digest('base64url'),
   );
-  const store = createReplayStore(WINDOW_SECONDS);
+  const store = new LocalReplayStore(WINDOW_SECONDS);
   let recorded = 0;
   let sample = '';
   const before = resident();

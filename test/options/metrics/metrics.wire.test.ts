@@ -18,7 +18,7 @@ import {
   scope,
   type ServiceOptions,
 } from '../../../src/gatehouse.ts';
-import { createReplayStore, type ReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { LocalReplayStore, type ReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createMetrics } from '../../../src/options/metrics/metrics-listener.ts';
 import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
@@ -205,7 +205,7 @@ test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const metrics = createMetrics();
   const issuers = [{ name: 'a', keys }] as unknown as Issuer[];
-  const watched = { name: 'x', issuers, replayStore: createReplayStore(60), routes: [], ownRoutes: [] };
+  const watched = { name: 'x', issuers, replayStore: new LocalReplayStore(60), routes: [], ownRoutes: [] };
   const unwatch = Part.contentOf(metrics).watch(watched);
   const text = metrics.text();
   unwatch();

@@ -8,7 +8,7 @@ import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { authenticated, needs } from '../../../src/gate/rules/access.ts';
 import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { get } from '../../../src/service/routes/route.ts';
-import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { LocalReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
 import { exchange } from '../../support/client.ts';
@@ -72,7 +72,7 @@ for (const [offset, last] of [
 
 test('answers 503 with Retry-After when the replay store is full, and forgets no proof [docs/dpop.md]', async () => {
   const small = await startWith(
-    openSender({ store: createReplayStore(330, 1), rules: { publicUrl: undefined } }),
+    openSender({ store: new LocalReplayStore(330, 1), rules: { publicUrl: undefined } }),
   );
   const first = proofFor(small);
   assert.equal(await outcomeOf({ proof: first }, small), '200');

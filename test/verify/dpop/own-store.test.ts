@@ -2,7 +2,7 @@
    (docs/dpop.md). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createOwnStore, type IsNewProof, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
+import { OwnReplayStore, type IsNewProof, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
 import { TestClock } from '../../support/clock.ts';
 import { NOW } from '../token/issuer.ts';
 
@@ -12,7 +12,7 @@ const THUMBPRINT = '1'.repeat(43);
 function openStore(isNew: (...asked: Parameters<IsNewProof>) => unknown) {
   const clock = new TestClock(NOW * 1000);
   const lines: Record<string, unknown>[] = [];
-  const store = createOwnStore(isNew as IsNewProof, clock, (event, fields) =>
+  const store = new OwnReplayStore(isNew as IsNewProof, clock, (event, fields) =>
     lines.push({ event, ...fields }),
   );
   const record = (jti = 'a') => store.record(THUMBPRINT, jti, NOW + 330, NOW);

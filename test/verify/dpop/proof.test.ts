@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ALGORITHM_NAMES } from '../../../src/verify/keys/jwk.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createProofVerifier } from '../../../src/verify/dpop/proof.ts';
-import { createReplayStore } from '../../../src/verify/dpop/replay.ts';
+import { ProofVerifier } from '../../../src/verify/dpop/proof.ts';
+import { LocalReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { hashOf, nonceAt, sealProof } from '../../support/proof.ts';
 import { NOW } from '../token/issuer.ts';
 import { FAULTS, whole, type Fault, type Whole } from './proof-faults.ts';
@@ -61,7 +61,7 @@ describe('the checks on a proof', () => {
 
     if (place === 'store') continue;
     test(`record no proof with the fault ${reason} [RFC 9449 §11.1, E14]`, async () => {
-      const sender = openSender({ rules, store: createReplayStore(330, 1) });
+      const sender = openSender({ rules, store: new LocalReplayStore(330, 1) });
       const good = whole(NONCE);
       const faulty = whole(NONCE);
       faulty.proof.claims.jti = good.proof.claims.jti;
@@ -342,7 +342,7 @@ function verdictOnExample(
   nowSeconds: number,
   change: { method?: string; path?: string; token?: string } = {},
 ) {
-  const verify = createProofVerifier({
+  const proofs = new ProofVerifier({
     dpopIatOffsetSeconds: 300,
     dpopIatLeewaySeconds: 30,
     dpopNonceSecret: undefined,
@@ -354,7 +354,7 @@ function verdictOnExample(
   const facts = { method, path, host: '', rawHeaders: [] };
 
   try {
-    return unlessRefused(verify(EXAMPLE, token, facts, nowSeconds * 1000));
+    return unlessRefused(proofs.verify(EXAMPLE, token, facts, nowSeconds * 1000));
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

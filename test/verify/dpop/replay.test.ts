@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createReplayStore, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
+import { LocalReplayStore, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
 import { atOnce } from '../../support/clock.ts';
 import { makeProofKey, sealProof } from '../../support/proof.ts';
 import { NOW, openVerifier } from '../token/issuer.ts';
@@ -22,14 +22,14 @@ const ONE = '1'.repeat(43);
 const OTHER = '2'.repeat(43);
 
 test('accepts a proof once [RFC 9449 §11.1]', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'new');
   for (let use = 2; use <= 4; use += 1) assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'seen');
   assert.equal(store.record(ONE, 'another', NOW + 300, NOW), 'new');
 });
 
 test('recognises a used proof whatever its expiry', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 330, NOW), 'new');
   for (const expiresAtSeconds of [NOW, NOW + 1, NOW + 150, NOW + 330]) {
     assert.equal(store.record(ONE, 'jti', expiresAtSeconds, NOW), 'seen');
@@ -37,14 +37,14 @@ test('recognises a used proof whatever its expiry', () => {
 });
 
 test('distinguishes the same jti of two keys [RFC 9449 §11.1]', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   assert.equal(store.record(ONE, 'jti', NOW + 300, NOW), 'new');
   assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'new');
   assert.equal(store.record(OTHER, 'jti', NOW + 300, NOW), 'seen');
 });
 
 test('distinguishes similar pairs of key and jti', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   const pairs = [
     [ONE, 'a'],
     [ONE, 'A'],
@@ -82,7 +82,7 @@ for (const [offset, leeway] of [
       const iat = NOW + shift;
       const first = iat - leeway;
       const last = iat + offset;
-      const store = createReplayStore(offset + leeway);
+      const store = new LocalReplayStore(offset + leeway);
       assert.equal(store.record(ONE, 'jti', last, first), 'new');
       const seconds =
         last - first < 1000
@@ -93,7 +93,7 @@ for (const [offset, leeway] of [
       }
     }
 
-    const sender = openSender({ rules, store: createReplayStore(offset + leeway) });
+    const sender = openSender({ rules, store: new LocalReplayStore(offset + leeway) });
     const ahead = draft();
     ahead.claims.iat = NOW + leeway;
     const proof = sealProof(ahead);
@@ -107,7 +107,7 @@ for (const [offset, leeway] of [
 }
 
 test('refuses a proof when the store is full, and drops no live entry [docs/dpop.md, E14]', () => {
-  const store = createReplayStore(330, 3);
+  const store = new LocalReplayStore(330, 3);
   const record = (jti: string, nowSeconds = NOW) => store.record(ONE, jti, nowSeconds + 330, nowSeconds);
   assert.deepEqual(
     ['a', 'b', 'c', 'd', 'e'].map((jti) => record(jti)),
@@ -124,7 +124,7 @@ test('refuses a proof when the store is full, and drops no live entry [docs/dpop
 });
 
 test('has room for thousands of proofs by default', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   const verdicts = Array.from({ length: 5_000 }, (_, count) =>
     store.record(ONE, `jti ${count}`, NOW + 300, NOW),
   );
@@ -132,7 +132,7 @@ test('has room for thousands of proofs by default', () => {
 });
 
 test('regains the room of entries once they have expired [docs/dpop.md]', () => {
-  const store = createReplayStore(80, 4);
+  const store = new LocalReplayStore(80, 4);
 
   const record = (jti: string, expiresAtSeconds: number, nowSeconds: number) =>
     store.record(ONE, jti, expiresAtSeconds, nowSeconds);
@@ -165,7 +165,7 @@ test('regains the room of entries once they have expired [docs/dpop.md]', () => 
 
 test('regains room a second after expiry when the window is short', () => {
   for (const windowSeconds of [0, 1, 8]) {
-    const store = createReplayStore(windowSeconds, 1);
+    const store = new LocalReplayStore(windowSeconds, 1);
     const said = [0, 1, 1, 2].map((second) =>
       store.record(ONE, `used in second ${second}`, NOW + second, NOW + second),
     );
@@ -173,11 +173,13 @@ test('regains room a second after expiry when the window is short', () => {
   }
 });
 
-test('calls onFull once each time it becomes full [docs/dpop.md]', () => {
+test('logs once each time that it becomes full [docs/dpop.md]', () => {
   let told = 0;
-  const store = createReplayStore(80, 2, () => {
-    told += 1;
+
+  const store = new LocalReplayStore(80, 2, (event) => {
+    if (event === 'replay store full') told += 1;
   });
+
   const tolds = (['a', 'b', 'b', 'c', 'd', 'a'] as const).map((jti) => {
     store.record(ONE, jti, NOW + 80, NOW);
     return told;
@@ -203,7 +205,7 @@ for (const [kind, wrap] of [
   ['later', laterStore],
 ] as const) {
   test(`accepts exactly one of fifty uses of a proof when the store replies ${kind} [RFC 9449 §11.1]`, async () => {
-    const sender = openSender({ store: wrap(createReplayStore(330)) });
+    const sender = openSender({ store: wrap(new LocalReplayStore(330)) });
     const proof = sealProof(draft());
     const verdicts = await Promise.all(Array.from({ length: 50 }, () => verdictOf(sender, proof)));
     const count = (verdict: Verdict) => verdicts.filter((other) => other === verdict).length;
@@ -217,7 +219,7 @@ for (const [kind, wrap] of [
   });
 
   test(`refuses a proof when the store replies ${kind} that it is full [docs/dpop.md]`, async () => {
-    const sender = openSender({ store: wrap(createReplayStore(330, 1)) });
+    const sender = openSender({ store: wrap(new LocalReplayStore(330, 1)) });
     const verdicts = [];
     for (const proof of [draft(), draft()].map(sealProof)) {
       verdicts.push(await verdictOf(sender, proof), await verdictOf(sender, proof));
@@ -260,7 +262,7 @@ test('accepts the same jti with another key and its token', async () => {
 });
 
 test('accepts no proof as new that had expired before the clock was set back [RFC 9449 §11.1]', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   const thumbprint = 'T'.repeat(43);
   const expiresAtSeconds = 42 * 40_476_190 - 1;
   assert.equal(store.record(thumbprint, 'a', expiresAtSeconds, expiresAtSeconds - 290), 'new');
@@ -269,7 +271,7 @@ test('accepts no proof as new that had expired before the clock was set back [RF
 });
 
 test('distinguishes identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
-  const store = createReplayStore(330);
+  const store = new LocalReplayStore(330);
   const verdicts = ['\ud800', '\ud801', '\ufffd', '\ud800'].map((jti) =>
     store.record('T'.repeat(43), jti, 1_300, 1_000),
   );
@@ -277,7 +279,7 @@ test('distinguishes identifiers that are not well-formed Unicode [RFC 9449 §11.
 });
 
 test('drops a used proof an eighth of the window after its expiry, and no sooner', () => {
-  const store = createReplayStore(80, 1);
+  const store = new LocalReplayStore(80, 1);
   const verdicts = [0, 9, 10].map((second) =>
     store.record('1'.repeat(43), `jti ${second}`, NOW + second, NOW + second),
   );
@@ -286,7 +288,7 @@ test('drops a used proof an eighth of the window after its expiry, and no sooner
 
 test('tells callers to retry in ten seconds when the replay store is full [RFC 9110 §10.2.3]', async () => {
   const verify = await openVerifier(1);
-  const sender = openSender({ store: createReplayStore(330, 0) });
+  const sender = openSender({ store: new LocalReplayStore(330, 0) });
   const facts = {
     method: 'GET',
     host: 'inner.test',
@@ -310,7 +312,7 @@ test('tells callers to retry in ten seconds when the replay store is full [RFC 9
 });
 
 test('accepts a proof once at all replicas that share a replay store, and once at each that does not [E3, RFC 9449 §11.1]', async () => {
-  const memory = createReplayStore(330);
+  const memory = new LocalReplayStore(330);
   const store = { record: async (...what: Parameters<typeof memory.record>) => memory.record(...what) };
   const proof = sealProof(draft(key));
 

@@ -5,12 +5,7 @@ import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { throughProxy } from '../../../src/options/proxy.ts';
 import { Part } from '../../../src/verify/base/part.ts';
-import {
-  createKeyFetch,
-  withDeadline,
-  type Connect,
-  type KeySource,
-} from '../../../src/verify/keys/fetch.ts';
+import { KeyFetch, withDeadline, type Connect, type KeySource } from '../../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
 import { Listener } from '../../idp/listener.ts';
@@ -35,7 +30,7 @@ export const sourceOf = ({ domain, issuer }: Provider, change: Partial<KeySource
 
 /** Fetches as an issuer does, within a time of its own. */
 export const createKeyFetcher = (source: KeySource, connect?: Connect, timeoutMillis?: number) =>
-  withDeadline(createKeyFetch(source, connect), timeoutMillis);
+  withDeadline(new KeyFetch(source, connect).fetch, timeoutMillis);
 
 /** Too long to pass while something else should end the fetch, however busy the machine. */
 const FAR_DEADLINE_MILLIS = 60_000;

@@ -258,8 +258,8 @@ test('sends the same fields for discovery and keys, at every fetch, directly and
 /** The outcome of a fetch in another process with these variables and no others. */
 async function endInProcess(variables: Record<string, string>): Promise<string> {
   const fetchModule = new URL('../../../src/verify/keys/fetch.ts', import.meta.url).href;
-  const script = `import { createKeyFetch } from ${JSON.stringify(fetchModule)};
-    const fetched = createKeyFetch({ domain: '', issuer: '', jwksUri: process.env.ADDRESS })(AbortSignal.timeout(5_000));
+  const script = `import { KeyFetch } from ${JSON.stringify(fetchModule)};
+    const fetched = new KeyFetch({ domain: '', issuer: '', jwksUri: process.env.ADDRESS }).fetch(AbortSignal.timeout(5_000));
     console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
   const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
