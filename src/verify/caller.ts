@@ -170,7 +170,8 @@ export function createSenderCheck(
     // RFC 9449 §7.1
     if (credentials.proof === undefined) return refuse('proof-missing');
 
-    const proof = proofs.verify(credentials.proof, credentials.token, facts, nowMillis);
+    const nowSeconds = Math.floor(nowMillis / 1000);
+    const proof = proofs.verify(credentials.proof, credentials.token, facts, nowSeconds);
     if (proof instanceof Refused) return proof;
 
     const { thumbprint, jti, expiresAtSeconds, freshNonce } = proof;
@@ -178,7 +179,7 @@ export function createSenderCheck(
     if (thumbprint !== boundThumbprint) return refuse('key-mismatch').with({ freshNonce });
 
     // RFC 9449 §11.1. Last and atomic: of simultaneous uses, at most one is new.
-    const recorded = replayStore.record(thumbprint, jti, expiresAtSeconds, Math.floor(nowMillis / 1000));
+    const recorded = replayStore.record(thumbprint, jti, expiresAtSeconds, nowSeconds);
     return andThen(recorded, (verdict) => {
       count?.('proof', verdict);
       return verdict === 'new'

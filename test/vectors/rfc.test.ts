@@ -83,7 +83,7 @@ function verdict({ proof, payload }: Members, token: string): string {
   const facts = { method: textOf(htm), host: '', path: '', rawHeaders: [] };
 
   try {
-    return unlessRefused(proofs.verify(textOf(proof), token, facts, Number(iat) * 1000)).thumbprint;
+    return unlessRefused(proofs.verify(textOf(proof), token, facts, Number(iat))).thumbprint;
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;

@@ -35,23 +35,26 @@ export class ProofVerifier {
   }
 
   /** Checks a proof for a token and a request. */
-  verify(proof: string, token: string, facts: RequestFacts, nowMillis: number) {
+  verify(proof: string, token: string, facts: RequestFacts, nowSeconds: number) {
     const options = this.#options;
     // RFC 9449 §4.3(2)
     const jws = parseCompact(proof);
     if (jws instanceof Refused) return refuse('proof-malformed');
 
-    const header = checkProofHeader(jws.header, options.dpopAlgorithms);
+    const header = checkProofHeader(jws.header, options);
     if (header instanceof Refused) return header;
 
-    const claims = checkProofClaims(jws.payload, token, facts, options, Math.floor(nowMillis / 1000));
+    const claims = checkProofClaims(jws.payload, token, facts, options, nowSeconds);
     if (claims instanceof Refused) return claims;
 
     const thumbprint = this.#thumbprintOfSigner(jws, header);
     if (thumbprint instanceof Refused) return thumbprint;
 
     // Last, so that only a client with a good proof gets a nonce. A fresh one is for the response.
-    const freshNonce = checkNonce(options.dpopNonceSecret, jws.payload.nonce, nowMillis);
+    const freshNonce =
+      options.dpopNonceSecret === undefined
+        ? undefined
+        : checkNonce(options.dpopNonceSecret, jws.payload.nonce, nowSeconds * 1000);
     if (freshNonce instanceof Refused) return freshNonce;
 
     const { jti, iat } = claims;
@@ -109,13 +112,13 @@ interface ProofHeader {
 
 function checkProofHeader(
   { typ, alg, crit, b64, jwk }: JsonObject,
-  algorithms: readonly Algorithm[],
+  { dpopAlgorithms }: ProofOptions,
 ): ProofHeader | Refused {
   // RFC 9449 §4.3(4)
   if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 
   // RFC 9449 §4.3(5)
-  if (!isOneOf(algorithms, alg)) return refuse('proof-algorithm');
+  if (!isOneOf(dpopAlgorithms, alg)) return refuse('proof-algorithm');
 
   // RFC 7515 §4.1.11, RFC 7797 §6
   if (crit !== undefined || b64 !== undefined) return refuse('proof-critical');
@@ -129,11 +132,9 @@ function checkProofHeader(
 /**
  * Nonces without state (RFC 9449 §9): the HMAC of a time slot, the same for replicas with one secret. Accepts
  * those of this slot and the previous one. Returns a fresh nonce if the given one is of the previous slot,
- * and in every refusal. Without a secret, it checks nothing.
+ * and in every refusal. `secret` has at least 32 characters.
  */
-export function checkNonce(secret: string | undefined, nonce: unknown, nowMillis: number) {
-  if (secret === undefined) return undefined;
-
+export function checkNonce(secret: string, nonce: unknown, nowMillis: number) {
   const slot = Math.floor(nowMillis / SLOT_MILLIS);
   const freshNonce = nonceOf(secret, slot);
   // Not in constant time: nonces are not secret.

@@ -207,7 +207,7 @@ function judge({ proof, path, hasNonces }: Case) {
 
   const once = () =>
     judged(() => {
-      const { thumbprint, jti } = unlessRefused(proofs.verify(proof, TOKEN, facts, NOW * 1000));
+      const { thumbprint, jti } = unlessRefused(proofs.verify(proof, TOKEN, facts, NOW));
       return `${thumbprint} ${spelled(jti)}`;
     });
 

@@ -354,7 +354,7 @@ function verdictOnExample(
   const facts = { method, path, host: '', rawHeaders: [] };
 
   try {
-    return unlessRefused(proofs.verify(EXAMPLE, token, facts, nowSeconds * 1000));
+    return unlessRefused(proofs.verify(EXAMPLE, token, facts, nowSeconds));
   } catch (failure) {
     if (failure instanceof Refused) return failure.refusal.reason;
     throw failure;
