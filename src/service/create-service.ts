@@ -138,55 +138,70 @@ export interface ListeningService extends ComposedService {
 
 export function createListeningService(routes: Routes, values: ServiceValues, kind: Kind): ListeningService {
   const service = composeService(routes, values, kind);
-  const { clock } = kind;
-  const { host, port, metrics, shutdownDelaySeconds, requestTimeoutSeconds } = values;
-  const endpoint = Part.contentOf(metrics)?.endpoint;
-  const listener = new Listener(service.responder, clock, requestTimeoutSeconds * 1_000);
-  let listening: unknown;
-  let stopped: ReturnType<Service['stop']> | undefined;
+  const { listen, stop } = new Lifetime(service, values, kind.clock);
+  return { ...service, listen, stop };
+}
 
-  async function listenBoth() {
-    if (service.phase.isStopping) throw new Error('the service has been stopped; create another');
+/** From when a service listens until it has stopped. */
+class Lifetime {
+  readonly #service;
+  readonly #values;
+  readonly #clock;
+  readonly #listener;
+  readonly #endpoint;
+  /** Resolves once it listens, or cannot. */
+  #listening: unknown;
+  #stopped: Promise<'drained' | 'deadline'> | undefined;
 
-    const metricsPort = await endpoint?.listen(host);
-    const bound = await listen(listener.server, port, host).catch((error) => {
-      endpoint?.close();
+  constructor(service: ComposedService, values: ServiceValues, clock: Clock) {
+    this.#service = service;
+    this.#values = values;
+    this.#clock = clock;
+    this.#listener = new Listener(service.responder, clock, values.requestTimeoutSeconds * 1_000);
+    this.#endpoint = Part.contentOf(values.metrics)?.endpoint;
+  }
+
+  readonly listen = () => {
+    const bound = this.#listenBoth();
+    this.#listening = bound.catch(() => {});
+    return bound;
+  };
+
+  async #listenBoth() {
+    if (this.#service.phase.isStopping) throw new Error('the service has been stopped; create another');
+
+    const { host, port } = this.#values;
+    const metricsPort = await this.#endpoint?.listen(host);
+    const bound = await listen(this.#listener.server, port, host).catch((error) => {
+      this.#endpoint?.close();
       throw error;
     });
     return { port: bound.port, metricsPort, address: bound.address };
   }
 
-  async function drain() {
-    service.phase.isStopping = true;
+  /** Drains once: a second drain would cut off what the first still waits for. */
+  readonly stop = () => {
+    this.#stopped ??= this.#drain();
+    return this.#stopped;
+  };
+
+  async #drain() {
+    const { phase, close } = this.#service;
+    phase.isStopping = true;
     // Neither paused connections nor unref'd timers keep the process alive.
     const awake = setInterval(() => {}, 1_000);
-    if (shutdownDelaySeconds > 0) {
-      await new Promise<void>((resolve) => clock.after(shutdownDelaySeconds * 1_000, resolve));
+    const delayMillis = this.#values.shutdownDelaySeconds * 1_000;
+    if (delayMillis > 0) {
+      await new Promise<void>((resolve) => this.#clock.after(delayMillis, resolve));
     }
     // A server that begins to listen after `stop` would never close.
-    await listening;
-    const outcome = await listener.stop();
-    endpoint?.close();
-    service.close();
+    await this.#listening;
+    const outcome = await this.#listener.stop();
+    this.#endpoint?.close();
+    close();
     clearInterval(awake);
     return outcome;
   }
-
-  return {
-    ...service,
-
-    listen() {
-      const bound = listenBoth();
-      listening = bound.catch(() => {});
-      return bound;
-    },
-
-    /** Drains once: a second drain would cut off what the first still waits for. */
-    stop() {
-      stopped ??= drain();
-      return stopped;
-    },
-  };
 }
 
 const HEALTH_PATH = '/healthz';

@@ -109,62 +109,71 @@ function bodyOf(source: BodySource, limitBytes: number) {
   const hasBody = length > 0 || headers['transfer-encoding'] !== undefined;
   // Fetch allows no body here.
   const mayHave = hasBody && method !== 'GET' && method !== 'HEAD';
-  return mayHave ? streamOf(source, limitBytes) : null;
+  return mayHave ? new ReadableStream(new BodyStream(source, limitBytes), { highWaterMark: 0 }) : null;
 }
 
-/** Reads nothing before its reader does. */
-function streamOf(source: BodySource, limitBytes: number) {
-  const { request, response } = source;
-  let bytesLeft = limitBytes;
-  let isOver = false;
+type Controller = ReadableStreamDefaultController<Uint8Array>;
 
-  function begin(controller: ReadableStreamDefaultController<Uint8Array>) {
-    function end(error?: unknown) {
-      if (isOver) return;
+/** The source of a stream, of which nothing is read before its reader does. */
+class BodyStream {
+  readonly #source;
+  #bytesLeft;
+  /** Once it has begun. */
+  #controller: Controller | undefined;
+  #isOver = false;
 
-      isOver = true;
-      source.bodyFailure = error;
-      if (error === undefined) controller.close();
-      else controller.error(error);
-    }
-
-    /** Once what has arrived is parsed. */
-    const endUnlessWhole = () => {
-      setImmediate(() => {
-        if (!request.complete) end(new UsageError(TOO_LATE));
-      });
-    };
-
-    function take(chunk: Buffer) {
-      request.pause();
-      bytesLeft -= chunk.length;
-      if (bytesLeft < 0) end(refuse('body-too-large'));
-      // Node's buffers share their memory.
-      else if (!isOver) controller.enqueue(new Uint8Array(chunk));
-    }
-
-    if (response.writableEnded) return end(new UsageError(TOO_LATE));
-
-    // An unread body is dropped after the head.
-    if (response.headersSent) endUnlessWhole();
-    // Node closes no request after its response.
-    response.on('close', endUnlessWhole);
-    // Of a whole body, nothing is lost.
-    beginBody(source, (reason) => end(request.readableEnded ? undefined : reason));
-    if (!isOver) request.on('data', take).on('end', end);
+  constructor(source: BodySource, limitBytes: number) {
+    this.#source = source;
+    this.#bytesLeft = limitBytes;
   }
 
-  let isBegun = false;
+  pull(controller: Controller) {
+    if (this.#controller === undefined) this.#begin(controller);
+    else this.#source.request.resume();
+  }
 
-  const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    if (isBegun) request.resume();
-    else begin(controller);
-    isBegun = true;
-  };
+  cancel() {
+    this.#isOver = true;
+  }
 
-  const cancel = () => {
-    isOver = true;
-  };
+  #begin(controller: Controller) {
+    const source = this.#source;
+    const { request, response } = source;
+    this.#controller = controller;
+    if (response.writableEnded) return this.#end(new UsageError(TOO_LATE));
 
-  return new ReadableStream<Uint8Array>({ pull, cancel }, { highWaterMark: 0 });
+    // An unread body is dropped after the head.
+    if (response.headersSent) this.#endUnlessWhole();
+    // Node closes no request after its response.
+    response.on('close', () => this.#endUnlessWhole());
+    // Of a whole body, nothing is lost.
+    beginBody(source, (reason) => this.#end(request.readableEnded ? undefined : reason));
+    if (this.#isOver) return;
+
+    request.on('data', (chunk: Buffer) => this.#take(chunk)).on('end', () => this.#end());
+  }
+
+  #take(chunk: Buffer) {
+    this.#source.request.pause();
+    this.#bytesLeft -= chunk.length;
+    if (this.#bytesLeft < 0) this.#end(refuse('body-too-large'));
+    // Node's buffers share their memory.
+    else if (!this.#isOver) this.#controller?.enqueue(new Uint8Array(chunk));
+  }
+
+  /** Once what has arrived is parsed. */
+  #endUnlessWhole() {
+    setImmediate(() => {
+      if (!this.#source.request.complete) this.#end(new UsageError(TOO_LATE));
+    });
+  }
+
+  #end(error?: unknown) {
+    if (this.#isOver) return;
+
+    this.#isOver = true;
+    this.#source.bodyFailure = error;
+    if (error === undefined) this.#controller?.close();
+    else this.#controller?.error(error);
+  }
 }
