@@ -53,69 +53,66 @@ export interface ChallengeOptions {
 }
 
 /** Makes each reply once, unless it has details of one request. */
-export function createRefusalReplies({
-  dpopMode,
-  dpopAlgorithms,
-  errorDetail,
-  errorDocsUrl,
-  metadataUrl,
-  joinsChallenges,
-}: ChallengeOptions) {
-  const schemes = SCHEMES[dpopMode];
-  const algs = dpopAlgorithms.join(' ');
-
-  /** A field for each accepted scheme (RFC 9110 §11.6.1). The error goes into that of the scheme used. */
-  function challenges({ kind, reason, description, demands }: Refusal, scheme: Scheme | undefined) {
-    // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge then has the demands.
-    const isError = kind !== 'unauthorized';
-    const used = isError && scheme ? scheme : schemes[0];
-    const error = {
-      error: isError && kind,
-      error_description: description,
-      error_uri: isError && errorDocsUrl && `${errorDocsUrl}#${reason}`,
-    };
-
-    const each = schemes.map((accepted) => {
-      const parameters = parametersText({
-        realm: accepted === schemes[0] ? 'api' : undefined,
-        // RFC 6750 §3, RFC 9470 §3
-        ...(accepted === used && { ...error, ...demands }),
-        // RFC 9449 §7.1
-        algs: accepted === 'DPoP' ? algs : undefined,
-        resource_metadata: metadataUrl,
-      });
-      return `${accepted} ${parameters}`;
-    });
-    const fields = joinsChallenges ? [each.join(', ')] : each;
-    return fields.flatMap((field) => ['WWW-Authenticate', field]);
-  }
-
-  function bodyOf({ kind, description, scopes, issues }: Refusal, status: number) {
-    if (errorDetail && status === 403) {
-      return { error: 'forbidden', message: `Missing permission: ${description}`, required_scopes: scopes };
-    }
-
-    const plain = status === 401 ? 'Authentication required' : description;
-    const message = errorDetail ? (DETAILS[kind] ?? plain) : plain;
-    return { error: kind, message, issues };
-  }
-
-  function make(refusal: Refusal, scheme: Scheme | undefined) {
-    const { kind, reason, headers } = refusal;
-    const status = STATUSES[kind];
-    // RFC 6750 §3, RFC 9110 §11.6.1
-    const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
-    const fields = isChallenge ? challenges(refusal, scheme) : headers;
-    const body = JSON.stringify(bodyOf(refusal, status));
-    return { ...jsonReply(status, body, fields), closes: CLOSING.includes(reason) };
-  }
-
+export function createRefusalReplies(options: ChallengeOptions) {
+  const make = (refusal: Refusal, scheme: Scheme | undefined) => replyTo(refusal, scheme, options);
   const makeOnce = onceForEach(make);
+
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
     const { headers, issues } = refusal;
     const hasDetails = headers !== undefined || issues !== undefined;
     return hasDetails ? make(refusal, scheme) : makeOnce(refusal, scheme);
   };
+}
+
+function replyTo(refusal: Refusal, scheme: Scheme | undefined, options: ChallengeOptions) {
+  const { kind, reason, headers } = refusal;
+  const status = STATUSES[kind];
+  // RFC 6750 §3, RFC 9110 §11.6.1
+  const isChallenge = status === 401 || status === 403 || kind === 'invalid_request';
+  const fields = isChallenge ? challenges(refusal, scheme, options) : headers;
+  const body = JSON.stringify(bodyOf(refusal, status, options.errorDetail));
+  return { ...jsonReply(status, body, fields), closes: CLOSING.includes(reason) };
+}
+
+/** A field for each accepted scheme (RFC 9110 §11.6.1). The error goes into that of the scheme used. */
+function challenges(
+  { kind, reason, description, demands }: Refusal,
+  scheme: Scheme | undefined,
+  { dpopMode, dpopAlgorithms, errorDocsUrl, metadataUrl, joinsChallenges }: ChallengeOptions,
+) {
+  const schemes = SCHEMES[dpopMode];
+  // RFC 6750 §3.1: no credentials, no error. Choice: the first challenge then has the demands.
+  const isError = kind !== 'unauthorized';
+  const used = isError && scheme ? scheme : schemes[0];
+  const error = {
+    error: isError && kind,
+    error_description: description,
+    error_uri: isError && errorDocsUrl && `${errorDocsUrl}#${reason}`,
+  };
+
+  const each = schemes.map((accepted) => {
+    const parameters = parametersText({
+      realm: accepted === schemes[0] ? 'api' : undefined,
+      // RFC 6750 §3, RFC 9470 §3
+      ...(accepted === used && { ...error, ...demands }),
+      // RFC 9449 §7.1
+      algs: accepted === 'DPoP' ? dpopAlgorithms.join(' ') : undefined,
+      resource_metadata: metadataUrl,
+    });
+    return `${accepted} ${parameters}`;
+  });
+  const fields = joinsChallenges ? [each.join(', ')] : each;
+  return fields.flatMap((field) => ['WWW-Authenticate', field]);
+}
+
+function bodyOf({ kind, description, scopes, issues }: Refusal, status: number, errorDetail: boolean) {
+  if (errorDetail && status === 403) {
+    return { error: 'forbidden', message: `Missing permission: ${description}`, required_scopes: scopes };
+  }
+
+  const plain = status === 401 ? 'Authentication required' : description;
+  const message = errorDetail ? (DETAILS[kind] ?? plain) : plain;
+  return { error: kind, message, issues };
 }
 
 export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Value) {

@@ -61,6 +61,8 @@ export class Listener {
   #readAtMillis = 0;
   /** For how long the process has run: while it is stopped, no client is late. */
   #ranMillis = 0;
+  /** What the deadline of `stop` has cut off. */
+  #cut: readonly Connection[] | undefined;
 
   constructor(responder: Pick<Responder, keyof Responder>, clock: Clock, requestMillis = REQUEST_MILLIS) {
     this.#responder = responder;
@@ -167,40 +169,36 @@ export class Listener {
    * seconds.
    */
   stop() {
+    const responder = this.#responder;
+    this.#isStopping = true;
+    // A sweep now could cut off a request that is on its way.
+    this.#cancelSweep();
+    // A load balancer replaces each connection that a response ends, and could reach the port as it closes.
+    responder.hold();
+    const cancelDeadline = this.#clock.after(STOP_MILLIS, () => this.#cutOff());
+
     return new Promise<'drained' | 'deadline'>((resolve) => {
-      const responder = this.#responder;
-      let outcome: 'drained' | 'deadline' = 'drained';
-      let cut: readonly Connection[] = [];
-      this.#isStopping = true;
-      // A sweep now could cut off a request that is on its way.
-      this.#cancelSweep();
-      // A load balancer replaces each connection that a response ends, and could reach the port as it
-      // closes.
-      responder.hold();
-
-      const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
-        outcome = 'deadline';
-        cut = [...this.#connections.values()];
-        for (const socket of this.#connections.keys()) socket.destroy();
-      });
-
-      function finish() {
-        cancelDeadline();
-        const abandon = () => {
-          for (const connection of cut) connection.abandon();
-          setImmediate(resolve, outcome);
-        };
-        // Sockets emit `close`, which aborts handlers, after this phase.
-        setImmediate(() => setImmediate(abandon));
-      }
-
       whenQuiet(this.server, this.#clock, () => {
-        this.server.close(finish);
+        this.server.close(() => {
+          cancelDeadline();
+          // Sockets emit `close`, which aborts handlers, after this phase.
+          setImmediate(() => setImmediate(() => this.#abandon(resolve)));
+        });
         for (const connection of this.#connections.values()) connection.finishUp();
         responder.release();
         this.#sweepLater();
       });
     });
+  }
+
+  #cutOff() {
+    this.#cut = [...this.#connections.values()];
+    for (const socket of this.#connections.keys()) socket.destroy();
+  }
+
+  #abandon(resolve: (outcome: 'drained' | 'deadline') => void) {
+    for (const connection of this.#cut ?? []) connection.abandon();
+    setImmediate(resolve, this.#cut === undefined ? 'drained' : 'deadline');
   }
 }
 

@@ -150,7 +150,8 @@ class BodyStream {
     beginBody(source, (reason) => this.#end(request.readableEnded ? undefined : reason));
     if (this.#isOver) return;
 
-    request.on('data', (chunk: Buffer) => this.#take(chunk)).on('end', () => this.#end());
+    request.on('data', (chunk: Buffer) => this.#take(chunk));
+    request.on('end', () => this.#end());
   }
 
   #take(chunk: Buffer) {

@@ -113,24 +113,12 @@ export class Responder {
 
   /** The same for a stream, when it has ended. */
   #stream(exchange: Exchange, replied: RequestRecord, reply: ResponseReply) {
-    const { request, response } = exchange;
+    const { origin } = exchange.request.headers;
     const record = extendRecord(replied, {});
-    let sent = record;
 
     const writeFields = (more: readonly string[]) => {
-      const fields = this.#replies.extraFields(record, request.headers.origin);
+      const fields = this.#replies.extraFields(record, origin);
       writeHead(exchange, reply, [...fields, ...more]);
-    };
-
-    const end = () => this.#observe(exchange, sent);
-
-    const fail = (error: unknown) => {
-      if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
-
-      const failed = recordThrown(exchange, record, failureOf(error));
-      cutOff(exchange);
-      if (failed.reason !== undefined) sent = this.#replies.complete(failed, request);
-      return end();
     };
 
     const sending = {
@@ -139,7 +127,20 @@ export class Responder {
       writeFields,
     };
     // Without waiting, which would keep a frame for each stream.
-    void new BodyWriter(exchange, reply).send(sending).then(end, fail);
+    void new BodyWriter(exchange, reply).send(sending).then(
+      () => this.#observe(exchange, record),
+      (error) => this.#endFailed(exchange, record, error),
+    );
+  }
+
+  #endFailed(exchange: Exchange, record: RequestRecord, error: unknown) {
+    const { request, response } = exchange;
+    if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
+
+    const failed = recordThrown(exchange, record, failureOf(error));
+    cutOff(exchange);
+    const sent = failed.reason === undefined ? record : this.#replies.complete(failed, request);
+    return this.#observe(exchange, sent);
   }
 
   #observe(exchange: Exchange, record: RequestRecord) {
