@@ -60,6 +60,11 @@ before(async () => {
         seen = refusal;
         return new Response(refusal!.body, refusal);
       }),
+      get('/instead', authenticated, ({ authorize }) => ({ may: authorize(WRITE).refusal === undefined })),
+      get('/other-status', authenticated, ({ authorize }) => {
+        const { body, headers } = authorize(WRITE).refusal!;
+        return new Response(body, { status: 404, headers });
+      }),
       get('/nested', authenticated, ({ authorize }) => ({ refusal: authorize(WRITE).refusal })),
       get('/wrong/open', authenticated, ({ authorize }) => authorize(open) as object),
       get('/wrong/text', authenticated, ({ authorize }) => authorize('read' as never)),
@@ -150,6 +155,17 @@ describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
       Object.keys(seen as object).filter((name) => /^(?:status|headers|body)$/.test(name)),
       ['status', 'headers', 'body'],
     );
+  });
+
+  test('counts no refusal if the handler sends JSON in its place, or its fields with another status', async () => {
+    for (const [path, sent] of [
+      ['/instead', 200],
+      ['/other-status', 404],
+    ] as const) {
+      const { status } = await service.ask(path, { token: tokenWith() });
+      assert.equal(status, sent, path);
+      assert.deepEqual([lastLine()?.message, lastLine()?.reason], ['request', undefined], path);
+    }
   });
 
   test('returns a refusal that holds no token [§11]', async () => {
