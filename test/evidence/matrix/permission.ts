@@ -1,6 +1,6 @@
 /* Starts the built service under Node's permission model, with read access only to its files, and sends one
    request of each kind. */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type SpawnSyncOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -108,6 +108,16 @@ function excess(binary: string, flags: readonly string[], directory: string): st
     .map((what) => `permission: ${what}`);
 }
 
+/** Where a flag allows the network, the service must say that it lacks it. */
+function withoutNetwork(binary: string, flags: readonly string[], place: SpawnSyncOptions): string[] {
+  const others = flags.filter((flag) => flag !== '--allow-net');
+  if (others.length === flags.length) return [];
+
+  const { status, stderr } = spawnSync(binary, [...others, 'dist/server.js'], place);
+  const isSaid = status === 2 && String(stderr).includes('cannot listen');
+  return isSaid ? [] : [`without --allow-net: exits with ${status}, and says: ${stderr}`];
+}
+
 export async function askUnderPermission(binary: string): Promise<Outcome> {
   const { on, files } = flagsOf(binary);
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'gatehouse-')));
@@ -120,9 +130,9 @@ export async function askUnderPermission(binary: string): Promise<Outcome> {
     `${idp}api:\n  scopePolicy: true\ncors:\n  allowedOrigins: ["${ORIGIN}"]\nserver:\n  port: 0\n`,
   );
   const env = { PATH: process.env.PATH ?? '', PROFILE: 'A', NODE_EXTRA_CA_CERTS: provider.authorityFile };
+  const place = { cwd: directory, env };
   const child = spawn(binary, [...flags, 'dist/server.js'], {
-    cwd: directory,
-    env,
+    ...place,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'close');
@@ -138,7 +148,7 @@ export async function askUnderPermission(binary: string): Promise<Outcome> {
       })
       .on('close', () => resolve(0));
   });
-  const problems = excess(binary, flags, directory);
+  const problems = [...excess(binary, flags, directory), ...withoutNetwork(binary, flags, place)];
   let requests = 0;
   try {
     const listening = await port;
