@@ -427,6 +427,18 @@ describe('a mount', { timeout: 60_000 }, () => {
     }
   });
 
+  test('gets other spellings of what a rule or a longer prefix guards, as letter case and %2F count [J12]', async (t) => {
+    const served = [mount('/', open, name('all')), mount('/inner', authenticated, name('inner'))];
+    const { started, port: at } = await start(served, { ...issuer.options, port: 0 });
+    t.after(started.stop);
+    for (const path of ['/admin', '/%61dmin', '/admin/x', '/inner', '/inn%65r']) {
+      assert.equal((await ask(`GET ${path}`, [], '', at)).status, 401, path);
+    }
+    for (const path of ['/Admin', '/%41dmin', '/admin%2Fx', '/Inner']) {
+      assert.equal((await ask(`GET ${path}`, [], '', at)).content, 'all GET', path);
+    }
+  });
+
   test('gives a Request with the target as it was sent, and without token and proof', async () => {
     asked.length = 0;
     const fields = [
