@@ -1,6 +1,5 @@
 // A check of every route's access, by requests with tokens of a test issuer.
 import { systemClock } from '../verify/base/clock.ts';
-import type { Caller } from '../verify/caller.ts';
 import { pathSegments } from '../verify/request/facts.ts';
 import { STATUSES } from '../gate/replies/challenge.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
@@ -58,13 +57,12 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
     const isMounted = mounts.some(({ mounted }) => isBelow(mounted.segments, texts));
     const demands = [...(matchPath(path)?.demands ?? []), route.access];
 
-    const asker = new Asker(route, url + target, demands, issuer, gate);
-    await asker.askForCredentials();
+    const { ask, mismatches } = createAsk(route, url + target);
+    await askForCredentials(ask, demands, issuer);
     // Rules are checked before the method. Below a mount, every other method is its own.
-    const status = demands.length > 1 ? 401 : 405;
-    if (!isMounted) await asker.ask('another method', status, {}, 'OPTIONS');
-    await asker.askForScopes();
-    return asker.mismatches;
+    if (!isMounted) await ask('another method', demands.length > 1 ? 401 : 405, {}, 'OPTIONS');
+    await askForScopes(ask, demands, { ...issuer, ...gate });
+    return mismatches;
   });
   try {
     return (await Promise.all(asked)).flat();
@@ -99,73 +97,60 @@ const isAtOnce = (guard: AnyGuard): guard is PlainGuard<unknown> => guard.furthe
 
 type Demands = readonly DecidedAccess<unknown>[];
 
+type Ask = ReturnType<typeof createAsk>['ask'];
+
+function createAsk(route: Route, url: string) {
+  const mismatches: string[] = [];
+
+  async function ask(what: string, status: number | string, headers = {}, method = methodOf(route)) {
+    // Otherwise `stop` would wait for the connection.
+    const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
+    await response.arrayBuffer();
+    if (response.status === status) return;
+
+    const asked = `${method} ${route.pattern} (${route.access.name}) with ${what}`;
+    mismatches.push(`${asked}: ${response.status} instead of ${status}`);
+  }
+
+  return { ask, mismatches };
+}
+
+async function askForCredentials(ask: Ask, demands: Demands, { bearer }: TestIssuer) {
+  const credentials = demands.map((access) => access.credentials);
+  const refused = credentials.every((one) => one === 'ignored') ? 200 : 401;
+  await ask('no credentials', credentials.includes('required') ? 401 : 200);
+  await ask('an expired token', refused, bearer({ exp: 1 }));
+  await ask('another scheme', refused, { authorization: 'Basic eA==' });
+}
+
 const scopesOf = ({ refused }: AnyGuard) => refused.refusal.scopes ?? [];
 
 const NO_FACTS = { method: 'GET', host: undefined, path: '/' };
 
 const NOTHING_ELSE = { clock: systemClock, log: () => {}, count: undefined };
 
-/** Requests one route. */
-class Asker {
-  readonly #route;
-  readonly #url;
-  readonly #demands;
-  readonly #issuer;
-  readonly #gate;
-  readonly mismatches: string[] = [];
-
-  constructor(route: Route, url: string, demands: Demands, issuer: TestIssuer, gate: Gate) {
-    this.#route = route;
-    this.#url = url;
-    this.#demands = demands;
-    this.#issuer = issuer;
-    this.#gate = gate;
-  }
-
-  async ask(what: string, status: number | string, headers = {}, method = methodOf(this.#route)) {
-    const { pattern, access } = this.#route;
-    // Otherwise `stop` would wait for the connection.
-    const response = await fetch(this.#url, { method, headers: { ...headers, connection: 'close' } });
-    await response.arrayBuffer();
-    if (response.status === status) return;
-
-    const asked = `${method} ${pattern} (${access.name}) with ${what}`;
-    this.mismatches.push(`${asked}: ${response.status} instead of ${status}`);
-  }
-
-  async askForCredentials() {
-    const credentials = this.#demands.map((access) => access.credentials);
-    const refused = credentials.every((one) => one === 'ignored') ? 200 : 401;
-    await this.ask('no credentials', credentials.includes('required') ? 401 : 200);
-    await this.ask('an expired token', refused, this.#issuer.bearer({ exp: 1 }));
-    await this.ask('another scheme', refused, { authorization: 'Basic eA==' });
-  }
-
-  async askForScopes() {
-    const guards = this.#demands.flatMap((access) => access.guards);
-    const all = guards.flatMap(scopesOf);
-    await this.#askWith('neither scopes nor claims', []);
-    await this.#askWith('all scopes', all);
-    for (const guard of guards) {
-      const others = all.filter((scope) => !scopesOf(guard).includes(scope));
-      await this.#askWith(`all scopes but for ${guard.name}`, others);
-    }
-  }
-
-  async #askWith(what: string, scopes: readonly string[]) {
-    const headers = this.#issuer.bearer({ scope: scopes.join(' ') });
-    const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
-    const request = { method: 'GET', url: '/', rawHeaders };
-    const { caller } = await this.#gate.check(request, authenticated);
-    const verdictStatus = this.#refusalOf(caller, rawHeaders)
-      .then((refused) => (refused ? STATUSES[refused.refusal.kind] : 200))
-      .catch(() => 'a verdict, since a guard throws');
-    await this.ask(what, await verdictStatus, headers);
-  }
+async function askForScopes(ask: Ask, demands: Demands, { bearer, check }: TestIssuer & Gate) {
+  const guards = demands.flatMap((access) => access.guards);
+  const all = guards.flatMap(scopesOf);
 
   /** Asks the guards what to expect: only they know their claims and logins. */
-  async #refusalOf(caller: Caller | undefined, rawHeaders: readonly string[]) {
+  async function askWith(what: string, scopes: readonly string[]) {
+    const headers = bearer({ scope: scopes.join(' ') });
+    const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
+    const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
     const question = { facts: { ...NO_FACTS, rawHeaders } };
-    return caller && checkAccess(this.#demands, caller, true, question, NOTHING_ELSE);
+    const { caller } = verdict;
+    const admit = async () => caller && checkAccess(demands, caller, true, question, NOTHING_ELSE);
+    const verdictStatus = admit()
+      .then((refused) => (refused ? STATUSES[refused.refusal.kind] : 200))
+      .catch(() => 'a verdict, since a guard throws');
+    await ask(what, await verdictStatus, headers);
+  }
+
+  await askWith('neither scopes nor claims', []);
+  await askWith('all scopes', all);
+  for (const guard of guards) {
+    const others = all.filter((scope) => !scopesOf(guard).includes(scope));
+    await askWith(`all scopes but for ${guard.name}`, others);
   }
 }

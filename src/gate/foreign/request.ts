@@ -1,7 +1,7 @@
 // What a gate reads of any server's request, and what it always refuses, because the server could read it
 // differently. Reads no body.
 import { refuse, Refused } from '../../verify/base/refusal.ts';
-import { hasControls, hasDotSegments, readHost } from '../../verify/request/facts.ts';
+import { isAmended, readHost } from '../../verify/request/facts.ts';
 import type { FetchRequest, GateRequest } from './verdict.ts';
 
 const NO_REQUEST = 'a request needs rawHeaders; a Fetch Request needs a method, an http(s) URL and headers';
@@ -95,7 +95,7 @@ export function refuseForm(request: GateRequest) {
   const isOfHttp2 = rawHeaders.some((name, index) => index % 2 === 0 && name.startsWith(':'));
   if (isOfHttp2) return refuse('host-refused');
 
-  if (hasDotSegments(originalUrl) || hasControls(originalUrl)) return refuse('target-refused');
+  if (isAmended(originalUrl)) return refuse('target-refused');
 
   // Node silently drops fields over its limit, perhaps a second Authorization.
   const maxFields = Object(socket).server?.maxHeadersCount ?? NODE_MAX_FIELDS;

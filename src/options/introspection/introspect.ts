@@ -14,7 +14,6 @@ import {
   verifiedOf,
   type Introspect,
   type Issuer,
-  type TokenVerifier,
   type VerifiedToken,
 } from '../../verify/token/verify.ts';
 import type { Answer, Questions } from './questions.ts';
@@ -33,100 +32,87 @@ const MAX_REFUSED_SECONDS = 10;
 
 type Verdict = VerifiedToken | Refused;
 
-type Accept = (response: JsonObject) => Verdict;
+export function createIntrospect(
+  options: IntrospectOptions,
+  questions: Questions,
+  { clock, count }: Surroundings,
+): Introspect {
+  const { tokens, cacheSeconds } = options;
+  const isAboutJwts = tokens.includes('jwt');
+  const isAboutOpaque = tokens.includes('opaque');
+  const accepted = new Answers(options.tokenCacheEntries);
+  const refused = new Answers(MAX_REFUSED);
 
-export class Introspector implements Introspect {
-  readonly isAboutJwts: boolean;
-  readonly #options;
-  readonly #questions;
-  readonly #around;
-  readonly #accepted;
-  readonly #refused = new Answers(MAX_REFUSED);
+  /** The monotonic time of an expiry. */
+  const millisAt = (exp: number) => clock.monotonic() + exp * 1000 - clock.now();
 
-  constructor(options: IntrospectOptions, questions: Questions, around: Surroundings) {
-    this.isAboutJwts = options.tokens.includes('jwt');
-    this.#options = options;
-    this.#questions = questions;
-    this.#around = around;
-    this.#accepted = new Answers(options.tokenCacheEntries);
+  /** RFC 7662 §4: never beyond the expiry of the response, or `exp` of a JWT. */
+  function keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
+    const { response, askedAtMillis } = answer;
+    const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
+    const ends = [response.exp, exp].filter(isFiniteNumber).map(millisAt);
+
+    const untilMillis = Math.min(askedAtMillis + seconds * 1000, ...ends);
+    (isRefused ? refused : accepted).keep(digest, answer, untilMillis);
   }
 
-  protect(verifyToken: TokenVerifier, issuer: Issuer): TokenVerifier {
-    return (token) => this.#verify(token, issuer, verifyToken);
-  }
-
-  probe() {
-    return this.#questions.probe(this.#isAboutOpaque() ? randomText() : randomJwt());
-  }
-
-  #isAboutOpaque() {
-    return this.#options.tokens.includes('opaque');
-  }
-
-  #verify(token: string, issuer: Issuer, verifyToken: TokenVerifier) {
-    if (this.#isAboutOpaque() && isOpaque(token)) {
-      const found = { issuerName: issuer.name };
-      return this.#decide(token, found, (response) => this.#acceptOpaque(response, issuer));
-    }
-
-    const verified = verifyToken(token);
-    if (!this.isAboutJwts) return verified;
-    return andThen(verified, (one) => this.#confirmJwt(token, one, issuer));
-  }
-
-  /** RFC 7662 §2.2 */
-  #acceptOpaque(response: JsonObject, issuer: Issuer) {
-    const { audience, dpopMode } = this.#options;
-    const members = membersOf(response, issuer, audience);
-    const verdict = sealResponse(response, members, issuer, this.#around.clock.now() / 1000);
-    const refusal = verdict instanceof Refused ? verdict : checkResponse(response, issuer, dpopMode);
-    return refusal?.with({ issuerName: issuer.name }) ?? verdict;
-  }
-
-  #confirmJwt(token: string, verified: Verdict, issuer: Issuer) {
-    if (verified instanceof Refused || verifiedOf(verified).issuer !== issuer) return verified;
-
-    const { claims, found } = verifiedOf(verified);
-    const { clock } = this.#around;
-    return this.#decide(
-      token,
-      found,
-      // RFC 7519 §4.1.4: asking may have taken long.
-      () => checkTimes(claims, issuer, clock.now() / 1000)?.with(found) ?? verified,
-      claims.exp,
-    );
-  }
-
-  async #decide(token: string, found: Found, accept: Accept, exp?: unknown) {
+  async function decide(
+    token: string,
+    found: Found,
+    accept: (response: JsonObject) => Verdict,
+    exp?: unknown,
+  ) {
     const digest = hash('sha256', token, 'base64url');
-    const kept = this.#find(digest);
-    const answer = kept ?? (await this.#questions.answerTo(token, digest));
+    const now = clock.monotonic();
+    const kept = accepted.find(digest, now) ?? refused.find(digest, now);
+    const answer = kept ?? (await questions.answerTo(token, digest));
     if (answer instanceof Refused) return answer.with(found);
 
     const { response } = answer;
-    const verdict = response.active === true ? accept(response) : refuse('token-inactive').with(found);
+    const verdict = response.active === true ? accept(response) : refuse('token-inactive');
     const isRefused = verdict instanceof Refused;
-    if (kept === undefined) this.#keep(digest, answer, isRefused, exp);
-    if (!isRefused) this.#around.count?.('token', kept === undefined ? 'introspected' : 'remembered');
+    if (kept === undefined) keep(digest, answer, isRefused, exp);
+    if (isRefused) return verdict.with(found);
+
+    count?.('token', kept === undefined ? 'introspected' : 'remembered');
     return verdict;
   }
 
-  #find(digest: string) {
-    const now = this.#around.clock.monotonic();
-    return this.#accepted.find(digest, now) ?? this.#refused.find(digest, now);
+  /** RFC 7662 §2.2 */
+  function acceptOpaque(response: JsonObject, issuer: Issuer) {
+    const members = membersOf(response, issuer, options.audience);
+    const verdict = sealResponse(response, members, issuer, clock.now() / 1000);
+    const isRefused = verdict instanceof Refused;
+    return isRefused ? verdict : (checkResponse(response, issuer, options.dpopMode) ?? verdict);
   }
 
-  /** RFC 7662 §4: never beyond the expiry of the response, or `exp` of a JWT. */
-  #keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
-    const { cacheSeconds } = this.#options;
-    const { clock } = this.#around;
-    const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
-    const expiries = [answer.response.exp, exp].filter(isFiniteNumber);
-    const ends = expiries.map((end) => clock.monotonic() + end * 1000 - clock.now());
+  function confirmJwt(token: string, verified: Verdict, issuer: Issuer) {
+    if (verified instanceof Refused || verifiedOf(verified).issuer !== issuer) return verified;
 
-    const untilMillis = Math.min(answer.askedAtMillis + seconds * 1000, ...ends);
-    (isRefused ? this.#refused : this.#accepted).keep(digest, answer, untilMillis);
+    const { claims, found } = verifiedOf(verified);
+    // RFC 7519 §4.1.4: asking may have taken long.
+    const accept = () => checkTimes(claims, issuer, clock.now() / 1000) ?? verified;
+    return decide(token, found, accept, claims.exp);
   }
+
+  return {
+    isAboutJwts,
+
+    protect(verifyToken, issuer) {
+      const found = { issuerName: issuer.name };
+
+      return function verify(token) {
+        if (isAboutOpaque && isOpaque(token)) {
+          return decide(token, found, (response) => acceptOpaque(response, issuer));
+        }
+
+        const verified = verifyToken(token);
+        return isAboutJwts ? andThen(verified, (one) => confirmJwt(token, one, issuer)) : verified;
+      };
+    },
+
+    probe: () => questions.probe(isAboutOpaque ? randomText() : randomJwt()),
+  };
 }
 
 const randomText = () => randomBytes(16).toString('base64url');

@@ -8,7 +8,7 @@ import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/decide.ts';
-import type { Reply } from '../../gate/replies/reply.ts';
+import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { HandlerReply, isResponseReply, type ResponseReply } from '../routes/handler-result.ts';
 import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
@@ -197,12 +197,9 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
 }
 
 function setFields(response: ServerResponse, fields: readonly string[]) {
-  const names = fields.filter((_, at) => at % 2 === 0);
-  for (const name of names) response.removeHeader(name);
-  for (const [at, name] of names.entries()) {
-    const value = fields[2 * at + 1] ?? '';
-    response.appendHeader(name, value);
-  }
+  const pairs = pairsOf(fields);
+  for (const [name] of pairs) response.removeHeader(name);
+  for (const [name, value] of pairs) response.appendHeader(name, value);
 }
 
 /** Unless a connection is read on, it does not show that the client leaves. */

@@ -57,9 +57,9 @@ export class ProofVerifier {
         : checkNonce(options.dpopNonceSecret, jws.payload.nonce, nowSeconds * 1000);
     if (freshNonce instanceof Refused) return freshNonce;
 
-    const { jti, iat } = claims;
     // The last time that it can pass.
-    return { thumbprint, jti, expiresAtSeconds: iat + options.dpopIatOffsetSeconds, freshNonce };
+    const expiresAtSeconds = claims.iat + options.dpopIatOffsetSeconds;
+    return { thumbprint, jti: claims.jti, expiresAtSeconds, freshNonce };
   }
 
   #thumbprintOfSigner(jws: UnverifiedJws, { alg, jwk }: ProofHeader) {

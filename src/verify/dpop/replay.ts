@@ -76,8 +76,7 @@ export class LocalReplayStore implements ReplayStore {
     if (this.#entries === this.#capacity) return 'full';
 
     const names = this.#buckets.get(bucket) ?? new Set();
-    this.#buckets.set(bucket, names);
-    names.add(name);
+    this.#buckets.set(bucket, names.add(name));
     this.#entries += 1;
     if (this.#entries === this.#capacity) this.#log('replay store full', {});
     return 'new';

@@ -78,14 +78,12 @@ export class KeySet {
     const key = keyNamed(kid, algorithm, keys);
     if (typeof key !== 'string') return key;
 
-    const issuerName = this.#issuerName;
     // For a token without `kid`, fetch only if there are no keys at all.
     const hasKeys = keys.length > 0;
     const mayFetch = fetchesLeft > 0 && (kid !== undefined || !hasKeys);
     const fetched = mayFetch ? this.#fetchToAwait(hasKeys) : undefined;
     const awaited = fetched ?? this.#refusal(key, kid, hasKeys);
-    if (awaited instanceof Refused) return awaited.with({ issuerName });
-    if (this.#waiting >= MAX_WAITING) return unavailable('too-many-waiting').with({ issuerName });
+    if (awaited instanceof Refused) return awaited.with({ issuerName: this.#issuerName });
 
     this.#waiting += 1;
     return awaited.then(() => {
@@ -102,11 +100,9 @@ export class KeySet {
       return refuse(reason).with(reason === 'algorithm-refused' ? { kid } : {});
     }
 
-    const retryAtMillis = this.#retryAtMillis;
+    const requestAtMillis = hasKeys ? Infinity : this.#failedAtMillis + REQUEST_PAUSE_MILLIS;
     // RFC 9110 §10.2.3: the next attempt is 1 to 30 seconds away.
-    const nextAtMillis = hasKeys
-      ? retryAtMillis
-      : Math.min(retryAtMillis, this.#failedAtMillis + REQUEST_PAUSE_MILLIS);
+    const nextAtMillis = Math.min(this.#retryAtMillis, requestAtMillis);
     const seconds = Math.ceil((nextAtMillis - this.#clock.monotonic()) / 1000);
     return unavailable('keys-unavailable', Math.max(1, seconds));
   }
@@ -143,6 +139,7 @@ export class KeySet {
   }
 
   #fetchToAwait(isForUnknownKid: boolean) {
+    if (this.#waiting >= MAX_WAITING) return unavailable('too-many-waiting');
     if (this.#fetchUnderWay !== undefined) return this.#fetchUnderWay;
 
     // For an unknown `kid`, the pause runs from the last such fetch; without keys, from the last error, so
@@ -189,13 +186,12 @@ export class KeySet {
 
   #recordError({ reason, code }: FetchError, bug?: Fields) {
     if (reason !== this.#lastError) {
-      // Infinity becomes null in JSON.
-      const heldForSeconds = Math.round(this.ageMillis() / 1000);
       this.#log('signing keys could not be fetched', {
         ...bug,
         reason,
         code: printable(code),
-        heldForSeconds,
+        // Infinity becomes null in JSON.
+        heldForSeconds: Math.round(this.ageMillis() / 1000),
       });
     }
 

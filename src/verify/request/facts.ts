@@ -76,31 +76,29 @@ export function readHost(rawHeaders: readonly string[], httpVersion = '1.1') {
   return host;
 }
 
-const CONTROL = /[\0-\x20\x7f]/;
-
 /**
- * All: in no request target (RFC 9112 §3.2). The parser of Node 20.12 lets tabs through, and URL drops them:
- * two dots around a tab would become a dot segment.
+ * In no request target (RFC 9112 §3.2). The parser of Node 20.12 lets tabs through, and URL drops them: two
+ * dots around a tab would become a dot segment.
  */
-export const hasControls = (target: string): boolean => CONTROL.test(target);
+const CONTROL = /[\0-\x20\x7f]/;
 
 /** All: accepts only the origin form (RFC 9112 §3.2.1), and drops the query. */
 export function originPath(target: string): string | Refused {
   // Stricter: RFC 9112 §3.2.2 has servers accept the absolute form.
-  if (target[0] !== '/' || hasControls(target)) return refuse('target-refused');
+  if (target[0] !== '/' || CONTROL.test(target)) return refuse('target-refused');
 
   const end = target.indexOf('?');
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** A whole segment, plain or escaped, before a query or fragment. */
-const DOT_SEGMENT = /^(?:[^?#]*[/\\])?(?:\.|%2e){1,2}(?:[/\\?#]|$)/i;
+/** A whole dot segment, plain or escaped, before a query or fragment; or a control character. */
+const AMENDED = /^(?:[^?#]*[/\\])?(?:\.|%2e){1,2}(?:[/\\?#]|$)|[\0-\x20\x7f]/i;
 
 /**
- * Gate: a proof covers the path without dot segments (RFC 3986 §5.2.4). Some servers keep them in a Request's
- * `url`, and route by the part before `#`. URL reads `\` as `/`.
+ * Gate: what URL would amend. A proof covers the path without dot segments (RFC 3986 §5.2.4). Some servers
+ * keep them in a Request's `url`, and route by the part before `#`. URL reads `\` as `/`.
  */
-export const hasDotSegments = (target: string): boolean => target.search(DOT_SEGMENT) >= 0;
+export const isAmended = (target: string): boolean => AMENDED.test(target);
 
 /**
  * Stricter: RFC 3986 §3.3 sets no limit. A request line can hold 8,000, which would cost as much as twenty

@@ -77,10 +77,6 @@ interface CachedToken {
 /** 132 bits: a token is looked up by the end of its signature. */
 const KEY_LENGTH = 22;
 
-const keyOf = (token: string) => token.slice(-KEY_LENGTH);
-
-const digestOf = (token: string) => hash('sha256', token, 'base64url');
-
 /** Creates a token verifier, which caches up to `cacheEntries` tokens by SHA-256. */
 export function createTokenVerifier(
   issuers: readonly Issuer[],
@@ -116,15 +112,22 @@ export function createTokenVerifier(
 
       countToken('verified', issuer);
       const verified = seal({ claims: deepFreeze(payloadOf(signed)), issuer, found });
-      cache.offer(keyOf(token), () => ({ digest: digestOf(token), verified, kid, key }));
+      cache.offer(token.slice(-KEY_LENGTH), () => ({
+        digest: hash('sha256', token, 'base64url'),
+        verified,
+        kid,
+        key,
+      }));
       return verified;
     });
   }
 
   function verifyToken(token: string): MaybePromise<VerifiedToken | Refused> {
-    const cached = cache.get(keyOf(token));
+    const cached = cache.get(token.slice(-KEY_LENGTH));
     // For speed: most tokens that were not seen before need no digest.
-    if (cached === undefined || cached.digest !== digestOf(token)) return verifyUncached(token);
+    if (cached === undefined || cached.digest !== hash('sha256', token, 'base64url')) {
+      return verifyUncached(token);
+    }
 
     const { verified, kid, key } = cached;
     const { claims, issuer } = unseal(verified);
@@ -169,9 +172,8 @@ export function sealResponse(
  * wrong `iss` is refused after the signature. An issuer of its own wins over a tenant.
  */
 function issuerNamed(iss: unknown, issuers: readonly Issuer[]) {
-  const isOnly = issuers.length === 1;
   const named = issuers.find(
-    ({ issuer, findTenant }) => findTenant === undefined && (issuer === iss || isOnly),
+    ({ issuer, findTenant }) => findTenant === undefined && (issuer === iss || issuers.length === 1),
   );
   return named ?? issuers.map(({ findTenant }) => findTenant?.(iss)).find(Boolean);
 }
