@@ -185,10 +185,10 @@ interface PortError {
   readonly code?: unknown;
 }
 
-/** For an error of Node with the `port` that it could not have. Throws any other. */
+/** For an error of Node, which has a code, with the `port` that it could not have. Throws any other. */
 function endWithoutPort(error: PortError, log: Log): never {
   const { host = 'all addresses', port, code } = error;
-  if (port === undefined) throw error;
+  if (port === undefined || code === undefined) throw error;
 
   log('cannot listen', { address: printableSetting(host), port, code: printable(String(code)) });
   console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
