@@ -166,7 +166,10 @@ describe('behind a request that waits', { timeout: 60_000 }, () => {
     response();
     await wire.until((text) => text.split('HTTP/1.1 200').length > total);
     wire.send(HELD.repeat(total) + LAST);
-    assert.deepEqual(statusesIn(await wire.untilClosed()), Array(2 * total + 1).fill(200));
+    const statuses = statusesIn(await wire.untilClosed());
+    // Of two long lists, what `deepEqual` says takes minutes and gigabytes.
+    assert.equal(statuses.length, 2 * total + 1);
+    assert.ok(statuses.every((status) => status === 200));
     assert.equal(count.ran, 2 * total);
     assert.equal(socket.bytesRead, HELD.length * 2 * total + LAST.length);
   });
