@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { describe, test, type TestContext } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
@@ -20,31 +20,31 @@ const COOKIES = [
 
 const TYPE = 'text/event-stream';
 
-async function openMarked(context: TestContext) {
-  const storage = new AsyncLocalStorage<string>();
+const storage = new AsyncLocalStorage<string>();
+
+const mark = (message: any) => {
+  const id = message.request.headers['x-request-id'] ?? 'none';
+  storage.enterWith(id);
+  message.response.setHeader('X-Request-Id', id);
+};
+
+function bug(): never {
+  throw new Error();
+}
+
+const routes = [
+  get('/id', open, () => ({ id: storage.getStore() })),
+  get('/private', authenticated, () => ({})),
+  get('/cookies', open, () => new Response('', { headers: COOKIES })),
+  get('/events', open, () => new Response('1\n\n', { headers: { 'Content-Type': TYPE } })),
+  get('/own', open, () => reply(200, {}, { 'X-Request-Id': 'its own' })),
+  get('/bug', open, bug),
+  post('/bytes', open, bytes({ limitBytes: 1 }), () => {}),
+  mount('/mount', open, () => new Response('', { headers: COOKIES })),
+];
+
+describe('a header that is set when the request arrives', { timeout: 60_000 }, () => {
   const failed: unknown[] = [];
-
-  const mark = (message: any) => {
-    const id = message.request.headers['x-request-id'] ?? 'none';
-    storage.enterWith(id);
-    message.response.setHeader('X-Request-Id', id);
-  };
-
-  subscribe('http.server.request.start', mark);
-  context.after(() => unsubscribe('http.server.request.start', mark));
-
-  const routes = [
-    get('/id', open, () => ({ id: storage.getStore() })),
-    get('/private', authenticated, () => ({})),
-    get('/cookies', open, () => new Response('', { headers: COOKIES })),
-    get('/events', open, () => new Response('1\n\n', { headers: { 'Content-Type': TYPE } })),
-    get('/own', open, () => reply(200, {}, { 'X-Request-Id': 'its own' })),
-    get('/bug', open, () => {
-      throw new Error();
-    }),
-    post('/bytes', open, bytes({ limitBytes: 1 }), () => {}),
-    mount('/mount', open, () => new Response('', { headers: COOKIES })),
-  ];
 
   const service = createService(
     { routes },
@@ -56,16 +56,22 @@ async function openMarked(context: TestContext) {
       onError: () => failed.push(storage.getStore()),
     },
   );
-  context.after(() => service.stop());
-  const port = Number(new URL(await service.listen()).port);
+
+  let port = 0;
+
+  before(async () => {
+    subscribe('http.server.request.start', mark);
+    port = Number(new URL(await service.listen()).port);
+  });
+
+  after(() => {
+    unsubscribe('http.server.request.start', mark);
+    return service.stop();
+  });
 
   const send = (path: string, more: Ask = {}) =>
     ask(port, path, { ...more, headers: { 'X-Request-Id': 'one' } });
 
-  return { send, failed };
-}
-
-describe('a header that is set when the request arrives', { timeout: 30_000 }, () => {
   for (const [path, status, more] of [
     ['/id', 200],
     ['/private', 401],
@@ -78,8 +84,7 @@ describe('a header that is set when the request arrives', { timeout: 30_000 }, (
     ['/nothing', 404],
     ['/healthz', 200],
   ] as const) {
-    test(`is in the response to ${path}, with status ${status}`, async (t) => {
-      const { send } = await openMarked(t);
+    test(`is in the response to ${path}, with status ${status}`, async () => {
       const response = await send(path, more);
       assert.equal(response.status, status);
       assert.equal(response.headers['x-request-id'], 'one');
@@ -88,8 +93,7 @@ describe('a header that is set when the request arrives', { timeout: 30_000 }, (
     });
   }
 
-  test('leaves each challenge in a header of its own [RFC 9110 §11.6.1]', async (t) => {
-    const { send } = await openMarked(t);
+  test('leaves each challenge in a header of its own [RFC 9110 §11.6.1]', async () => {
     const { challenges } = await send('/private');
     assert.deepEqual(
       challenges.map((challenge) => challenge.split(' ')[0]),
@@ -98,20 +102,18 @@ describe('a header that is set when the request arrives', { timeout: 30_000 }, (
   });
 
   for (const path of ['/cookies', '/mount/a']) {
-    test(`leaves each cookie of ${path} in a header of its own [RFC 6265 §3]`, async (t) => {
-      const { send } = await openMarked(t);
+    test(`leaves each cookie of ${path} in a header of its own [RFC 6265 §3]`, async () => {
       assert.deepEqual((await send(path)).headers['set-cookie'], ['a=1', 'b=2']);
     });
   }
 
-  test('is replaced by a header of that name that a handler sets', async (t) => {
-    const { send } = await openMarked(t);
+  test('is replaced by a header of that name that a handler sets', async () => {
     assert.equal((await send('/own')).headers['x-request-id'], 'its own');
   });
 
-  test('goes with a context that the handler and onError have too', async (t) => {
-    const { send, failed } = await openMarked(t);
+  test('goes with a context that the handler and onError have too', async () => {
     assert.deepEqual((await send('/id')).body, { id: 'one' });
+    failed.length = 0;
     await send('/bug');
     assert.deepEqual(failed, ['one']);
   });
