@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import Module from 'node:module';
 import { compileFunction } from 'node:vm';
 import { describe, test } from 'node:test';
 import { createLog } from '../../../src/options/log.ts';
@@ -227,6 +228,21 @@ describe('the log', () => {
     assert.match(error?.stack ?? '', /^Error: m\n    at .*events\.wire\.test\.[jt]s:\d+:\d+/);
     assert.equal(error?.stack, other?.stack);
     assert.deepEqual(Object.getOwnPropertyDescriptor(Error, 'prepareStackTrace'), before);
+  });
+
+  test('names the line and column of a frame in the source if source maps are on [docs/logs-and-metrics.md]', (t) => {
+    const wereOn = process.sourceMapsEnabled;
+    process.setSourceMapsEnabled(true);
+    t.after(() => process.setSourceMapsEnabled(wereOn));
+    // Each column has a place of its own, in the third line.
+    const map = { version: 3, sources: ['made.ts'], names: [], mappings: `AAEA${',CAAC'.repeat(40)}` };
+    const address = `data:application/json;base64,${btoa(JSON.stringify(map))}`;
+    const text = `exports.make = () => new Error();\n//# sourceMappingURL=${address}`;
+    const made = new Module('/made.js');
+    Reflect.apply(Reflect.get(made, '_compile'), made, [text, '/made.js']);
+
+    const { frames } = describeBug(made.exports.make());
+    assert.equal(Array.isArray(frames) && frames[0], 'file:///made.ts:3:22');
   });
 
   test('shows the frames of an error again, and leaves its stack to a formatter of the program', (t) => {
