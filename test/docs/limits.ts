@@ -50,7 +50,7 @@ const WAITING_FOR_STORE = same(MAX_WAITING_FOR_REDIS, constantIn(REPLAY, 'MAX_WA
 
 const NONCE = 'src/verify/dpop/proof.ts';
 /** The slots whose nonces pass: this one, and those before it. */
-const NONCE_SLOTS = 1 + numberIn(NONCE, /nonceOf\(slot - (\d+)\)/);
+const NONCE_SLOTS = 1 + numberIn(NONCE, /nonceOf\(secret, slot - (\d+)\)/);
 const NONCE_MINUTES = word(NONCE_SLOTS * minutes(constantIn(NONCE, 'SLOT_MILLIS')));
 
 const FETCH_MILLIS = constantIn('src/verify/keys/fetch.ts', 'timeoutMillis');

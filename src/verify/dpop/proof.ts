@@ -84,7 +84,7 @@ function checkProofClaims(
   nowSeconds: number,
 ) {
   // RFC 9449 §4.3(3), §4.2. Stricter: bounded (§11.1).
-  if (typeof jti !== 'string' || jti === '' || jti.length > 256) return refuse('proof-jti');
+  if (typeof jti !== 'string' || jti.length < 1 || jti.length > 256) return refuse('proof-jti');
   if (!isFiniteNumber(iat)) return refuse('proof-iat');
 
   // RFC 9449 §4.3(8), RFC 9110 §9.1: case-sensitive.
@@ -100,9 +100,7 @@ function checkProofClaims(
   if (iat > nowSeconds + options.dpopIatLeewaySeconds) return refuse('proof-too-new');
 
   // RFC 9449 §4.3(12), first half
-  if (ath !== hash('sha256', token, 'base64url')) return refuse('proof-ath');
-
-  return { jti, iat };
+  return ath === hash('sha256', token, 'base64url') ? { jti, iat } : refuse('proof-ath');
 }
 
 interface ProofHeader {
