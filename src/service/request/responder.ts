@@ -8,7 +8,7 @@ import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/decide.ts';
-import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
+import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { HandlerReply, isResponseReply, type ResponseReply } from '../routes/handler-result.ts';
 import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
@@ -188,19 +188,29 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
   if (isLast) exchange.connection.endReading(isResponseReply(reply) ? afterLast(exchange) : 'pause');
   // Without `shouldKeepAlive` Node adds `close`.
   const last = isLast && response.shouldKeepAlive ? CLOSE : [];
-  const all = [...fields, ...more, ...last];
-  if (response.getHeaderNames().length === 0) return response.writeHead(status, all);
-
-  // A tracing agent has set a field: of several with one name, Node 20's `writeHead` would keep the last.
-  setFields(response, all);
-  return response.writeHead(status);
+  response.writeHead(status, joinRepeated([...fields, ...more, ...last]));
 }
 
-function setFields(response: ServerResponse, fields: readonly string[]) {
-  const pairs = pairsOf(fields);
-  for (const [name] of pairs) response.removeHeader(name);
-  for (const [name, value] of pairs) response.appendHeader(name, value);
+/**
+ * Of several fields with one name, the first, with all values. Where a tracing agent has set a field before, or
+ * sets one as it calls `writeHead`, Node 20 would keep the last.
+ */
+function joinRepeated(fields: readonly string[]) {
+  const joined: (string | string[])[] = [];
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] ?? '';
+    const value = fields[at + 1] ?? '';
+    const earlier = joined.findIndex((other, index) => index % 2 === 0 && isSameName(other, name));
+    const values = joined[earlier + 1] ?? [];
+    if (earlier < 0) joined.push(name, value);
+    else joined[earlier + 1] = typeof values === 'string' ? [values, value] : [...values, value];
+  }
+  return joined;
 }
+
+/** For speed: most names differ in length, and the same ones are written the same. */
+const isSameName = (one: string | string[], other: string) =>
+  one === other || (one.length === other.length && String(one).toLowerCase() === other.toLowerCase());
 
 /** Unless a connection is read on, it does not show that the client leaves. */
 function afterLast({ request }: Exchange) {

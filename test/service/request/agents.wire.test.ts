@@ -3,6 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { createService } from '../../../src/service/create-service.ts';
@@ -22,10 +23,28 @@ const TYPE = 'text/event-stream';
 
 const storage = new AsyncLocalStorage<string>();
 
+/** What agents do with a response, by name. */
+const AGENTS: Readonly<Record<string, (response: ServerResponse, id: string) => unknown>> = {
+  'sets it': (response, id) => response.setHeader('X-Request-Id', id),
+
+  'removes it again': (response, id) => {
+    response.setHeader('X-Request-Id', id);
+    response.removeHeader('X-Request-Id');
+  },
+
+  'sets it as the head is written': (response, id) => {
+    const { writeHead } = response;
+    response.writeHead = (...words: unknown[]) => {
+      response.setHeader('X-Request-Id', id);
+      return Reflect.apply(writeHead, response, words);
+    };
+  },
+};
+
 const mark = (message: any) => {
-  const id = message.request.headers['x-request-id'] ?? 'none';
+  const { 'x-request-id': id = 'none', 'x-agent': agent = 'sets it' } = message.request.headers;
   storage.enterWith(id);
-  message.response.setHeader('X-Request-Id', id);
+  AGENTS[agent]?.(message.response, id);
 };
 
 function bug(): never {
@@ -93,18 +112,22 @@ describe('a header that is set when the request arrives', { timeout: 60_000 }, (
     });
   }
 
-  test('leaves each challenge in a header of its own [RFC 9110 §11.6.1]', async () => {
-    const { challenges } = await send('/private');
-    assert.deepEqual(
-      challenges.map((challenge) => challenge.split(' ')[0]),
-      ['Bearer', 'DPoP'],
-    );
-  });
+  for (const agent of Object.keys(AGENTS)) {
+    const by = { headers: { 'X-Request-Id': 'one', 'X-Agent': agent } };
 
-  for (const path of ['/cookies', '/mount/a']) {
-    test(`leaves each cookie of ${path} in a header of its own [RFC 6265 §3]`, async () => {
-      assert.deepEqual((await send(path)).headers['set-cookie'], ['a=1', 'b=2']);
+    test(`leaves each challenge in a header of its own where an agent ${agent} [RFC 9110 §11.6.1]`, async () => {
+      const { challenges } = await ask(port, '/private', by);
+      assert.deepEqual(
+        challenges.map((challenge) => challenge.split(' ')[0]),
+        ['Bearer', 'DPoP'],
+      );
     });
+
+    for (const path of ['/cookies', '/mount/a']) {
+      test(`leaves each cookie of ${path} in a header of its own where an agent ${agent} [RFC 6265 §3]`, async () => {
+        assert.deepEqual((await ask(port, path, by)).headers['set-cookie'], ['a=1', 'b=2']);
+      });
+    }
   }
 
   test('is replaced by a header of that name that a handler sets', async () => {
