@@ -8,7 +8,7 @@ import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/decide.ts';
-import type { Reply } from '../../gate/replies/reply.ts';
+import { joinRepeated, type Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { HandlerReply, isResponseReply, type ResponseReply } from '../routes/handler-result.ts';
 import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
@@ -190,27 +190,6 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[]) {
   const last = isLast && response.shouldKeepAlive ? CLOSE : [];
   response.writeHead(status, joinRepeated([...fields, ...more, ...last]));
 }
-
-/**
- * Of several fields with one name, the first, with all values. Where a tracing agent has set a field before, or
- * sets one as it calls `writeHead`, Node 20 would keep the last.
- */
-function joinRepeated(fields: readonly string[]) {
-  const joined: (string | string[])[] = [];
-  for (let at = 0; at < fields.length; at += 2) {
-    const name = fields[at] ?? '';
-    const value = fields[at + 1] ?? '';
-    const earlier = joined.findIndex((other, index) => index % 2 === 0 && isSameName(other, name));
-    const values = joined[earlier + 1] ?? [];
-    if (earlier < 0) joined.push(name, value);
-    else joined[earlier + 1] = typeof values === 'string' ? [values, value] : [...values, value];
-  }
-  return joined;
-}
-
-/** For speed: most names differ in length, and the same ones are written the same. */
-const isSameName = (one: string | string[], other: string) =>
-  one === other || (one.length === other.length && String(one).toLowerCase() === other.toLowerCase());
 
 /** Unless a connection is read on, it does not show that the client leaves. */
 function afterLast({ request }: Exchange) {
