@@ -35,8 +35,9 @@ export function joinRepeated(fields: readonly string[]): (string | string[])[] {
       joined.push(name, value);
       continue;
     }
-    const values = [joined[earlier + 1] ?? []].flat();
-    joined[earlier + 1] = [...values, value];
+    const values = joined[earlier + 1] ?? [];
+    const all = typeof values === 'string' ? [values] : values;
+    joined[earlier + 1] = [...all, value];
   }
   return joined;
 }
