@@ -21,34 +21,6 @@ export function pairsOf(fields: readonly string[]): Field[] {
   return pairs;
 }
 
-/**
- * Of several fields with one name, the first, with all values: where an agent has set a field before, or sets
- * one as it calls `writeHead`, Node 20 would keep the last.
- */
-export function joinRepeated(fields: readonly string[]): (string | string[])[] {
-  const joined: (string | string[])[] = [];
-  for (let index = 0; index < fields.length; index += 2) {
-    const name = fields[index] ?? '';
-    const value = fields[index + 1] ?? '';
-    const earlier = joined.findIndex((other, at) => at % 2 === 0 && isSameName(other, name));
-    if (earlier < 0) {
-      joined.push(name, value);
-      continue;
-    }
-    const values = joined[earlier + 1] ?? [];
-    const all = typeof values === 'string' ? [values] : values;
-    joined[earlier + 1] = [...all, value];
-  }
-  return joined;
-}
-
-/** For speed: most names differ in length, and the same ones are written the same. */
-function isSameName(one: string | string[], other: string) {
-  if (one === other || one.length !== other.length) return one === other;
-
-  return String(one).toLowerCase() === other.toLowerCase();
-}
-
 const ALWAYS = [
   'Content-Type',
   'application/json; charset=utf-8',

@@ -195,3 +195,33 @@ export function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['req
   const isMet = expect === undefined || expect.toLowerCase() === '100-continue';
   return isMet ? undefined : refuse('expectation_failed');
 }
+
+/**
+ * Alternating names and values: of several fields with one name the first, with all values. Where an agent
+ * has set a field before, or sets one as it calls `writeHead`, Node 20 would keep the last.
+ */
+export function joinRepeated(fields: readonly string[]) {
+  const joined: (string | string[])[] = [];
+  for (let index = 0; index < fields.length; index += 2) {
+    const name = fields[index] ?? '';
+    const value = fields[index + 1] ?? '';
+    const earlier = indexOfName(joined, name);
+    if (earlier < 0) {
+      joined.push(name, value);
+      continue;
+    }
+    const values = joined[earlier + 1] ?? [];
+    const all = typeof values === 'string' ? [values] : values;
+    joined[earlier + 1] = [...all, value];
+  }
+  return joined;
+}
+
+function indexOfName(fields: readonly unknown[], name: string) {
+  for (let index = 0; index < fields.length; index += 2) {
+    const other = String(fields[index]);
+    // For speed: most names differ in length.
+    if (other.length === name.length && other.toLowerCase() === name.toLowerCase()) return index;
+  }
+  return -1;
+}

@@ -8,11 +8,11 @@ import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/decide.ts';
-import { joinRepeated, type Reply } from '../../gate/replies/reply.ts';
+import type { Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { HandlerReply, isResponseReply, type ResponseReply } from '../routes/handler-result.ts';
 import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
-import { bind, type Exchange } from './exchange.ts';
+import { bind, joinRepeated, type Exchange } from './exchange.ts';
 import { recordThrown, type Pipeline } from './pipeline.ts';
 
 const CUT = 'the body of a Response failed with fail() or a refusal after its head was sent';
