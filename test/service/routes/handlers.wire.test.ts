@@ -398,7 +398,10 @@ test('a thrown value that throws when read becomes a 500 with a log line', async
 
 test('a UsageError is logged with its fixed sentence, and no other error with its message', async () => {
   for (const [path, sentence] of [
-    ['/refused-field', 'set-cookie must not be set by a reply; a Response may set set-cookie and www-authenticate'],
+    [
+      '/refused-field',
+      'set-cookie must not be set by a reply; a Response may set set-cookie and www-authenticate',
+    ],
     [
       '/map',
       'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
