@@ -57,8 +57,6 @@ export function jsonLog(options: LogOptions = {}): LogPart {
 /** About 7,000 lines. Further ones are dropped. */
 const MAX_UNWRITTEN_BYTES = 1024 * 1024;
 
-const NO_BYTES = () => 0;
-
 const MAX_MESSAGE_LENGTH = 1_000;
 
 /**
@@ -69,7 +67,7 @@ export function createLog(
   level: LogLevel,
   write: (line: string) => unknown,
   now: () => number,
-  unwrittenBytes = NO_BYTES,
+  unwrittenBytes = () => 0,
   hasMessages = false,
 ): Log {
   let dropped = 0;

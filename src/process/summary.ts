@@ -73,7 +73,7 @@ function certificatesOf({ clientCertificates }: ServiceValues) {
 }
 
 /** What the issuers are asked about that are asked. */
-export function introspectionOf({ issuers }: ServiceValues, details = NO_DETAILS) {
+export function introspectionOf({ issuers }: ServiceValues, details: Details = () => []) {
   return byName(issuers, ({ introspection }, name) => {
     const content = Part.contentOf(introspection);
     const words = content && [...content.tokens, ...details(name, content)];
@@ -82,8 +82,6 @@ export function introspectionOf({ issuers }: ServiceValues, details = NO_DETAILS
 }
 
 type Details = (issuer: string, part: Introspection) => readonly string[];
-
-const NO_DETAILS: Details = () => [];
 
 function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
   const files = Object.entries({ token: jwksTokenFile, authorities: caFile });

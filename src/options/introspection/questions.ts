@@ -43,7 +43,7 @@ interface Problem {
 
 type Outcome = Readonly<{ response: JsonObject }> | Readonly<{ problem: Problem }>;
 
-/** Of what waits for it. */
+/** Of a request that waits until others have ended. */
 interface Turn {
   readonly cancelTimer: () => void;
   readonly resolve: (isInTime: boolean) => void;

@@ -55,10 +55,8 @@ const FAMILIES: readonly Family[] = [
   ],
 ];
 
-type NameSample = (word: string, issuer: string) => string;
-
 /** The sample of each counted event. */
-const COUNTERS: Readonly<Record<CountedEvent, NameSample>> = {
+const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => string>> = {
   refusal: (reason) => `gatehouse_refusals_total{reason="${reason}"}`,
   token: (result) => `gatehouse_tokens_total{result="${result}"}`,
   introspection: (result, issuer) => `gatehouse_introspections_total{issuer="${issuer}",result="${result}"}`,
@@ -95,12 +93,16 @@ export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
     return sample;
   }
 
+  /** Looked up by each request: its labels are made once. */
   #durationsOf(pattern: string | undefined, method: string, status: number | null) {
+    const key = `${method} ${status} ${pattern}`;
+    const known = this.#durations.get(key);
+    if (known !== undefined) return known;
+
     const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
     const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
-    const labels = `${route}http_request_method="${method}"${statusLabel}`;
-    const histogram = this.#durations.get(labels) ?? this.#createHistogram(labels);
-    this.#durations.set(labels, histogram);
+    const histogram = this.#createHistogram(`${route}http_request_method="${method}"${statusLabel}`);
+    this.#durations.set(key, histogram);
     return histogram;
   }
 

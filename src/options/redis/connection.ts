@@ -69,7 +69,7 @@ export class Connection {
     this.#isReady = true;
   }
 
-  /** One write for all commands of a turn. Returns whether there was room, and no end. */
+  /** One write for all commands of a turn. Returns false once it has ended, and while too many wait. */
   send(words: readonly string[], settle: Settle): boolean {
     if (this.#socket.destroyed || this.#waiting.length === MAX_WAITING) return false;
 

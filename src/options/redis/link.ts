@@ -12,10 +12,10 @@ const MAX_PAUSE_MILLIS = 2_000;
 /** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/** Is told where the server is now, or why that is not known. */
+/** Gets the address of the server, or the reason why it is not known. */
 export type Found = (address: Address | undefined, reason: string) => void;
 
-/** Never calls it twice. */
+/** Looks for the server, and calls `found` once. */
 type Locate = (found: Found) => void;
 
 /** What happens to a connection. */

@@ -197,6 +197,7 @@ async function resultFor(token: VerifiedToken, store: RevocationStore, clock: Cl
   return isRevoked ? 'revoked' : 'clear';
 }
 
+/** A cached token is always the same object. */
 const known = new WeakMap<VerifiedToken, readonly Entry[]>();
 
 function entriesOf(token: VerifiedToken) {

@@ -95,7 +95,7 @@ export class Connection {
     }
   }
 
-  /** For a drain that has cut it. */
+  /** Ends the wait for its handlers, once a drain has cut it off. */
   abandon() {
     for (const { exchange } of this.#underWay) exchange.abandon();
   }

@@ -61,7 +61,7 @@ export class Listener {
   #readAtMillis = 0;
   /** For how long the process has run: while it is stopped, no client is late. */
   #ranMillis = 0;
-  /** What the deadline of `stop` has cut off. */
+  /** The connections that the deadline of `stop` has cut off. */
   #cut: readonly Connection[] | undefined;
 
   constructor(responder: Pick<Responder, keyof Responder>, clock: Clock, requestMillis = REQUEST_MILLIS) {

@@ -114,7 +114,7 @@ function bodyOf(source: BodySource, limitBytes: number) {
 
 type Controller = ReadableStreamDefaultController<Uint8Array>;
 
-/** The source of a stream, of which nothing is read before its reader does. */
+/** A request's body as the source of a stream. Reads nothing until the stream's reader does. */
 class BodyStream {
   readonly #source;
   #bytesLeft;

@@ -197,8 +197,8 @@ export function checkMessage({ httpVersion, rawHeaders, headers }: Exchange['req
 }
 
 /**
- * Alternating names and values: of several fields with one name the first, with all values. Where an agent
- * has set a field before, or sets one as it calls `writeHead`, Node 20 would keep the last.
+ * Takes and returns alternating names and values. A name that occurs again occurs once, with all its values:
+ * if a tracing agent has set a field, `writeHead` of Node 20 keeps only the last of several.
  */
 export function joinRepeated(fields: readonly string[]) {
   const joined: (string | string[])[] = [];

@@ -34,7 +34,7 @@ export class ProofVerifier {
     this.#options = options;
   }
 
-  /** Checks a proof for a token and a request. */
+  /** Checks a proof for a token and a request (RFC 9449 §4.3). `thumbprint` is that of its key (RFC 7638). */
   verify(proof: string, token: string, facts: RequestFacts, nowSeconds: number) {
     const options = this.#options;
     // RFC 9449 §4.3(2)

@@ -46,7 +46,7 @@ export function hashProof(thumbprint: string, jti: string, encoding: 'binary' | 
   return hash('sha256', thumbprint + JSON.stringify(jti), encoding);
 }
 
-/** In this process. */
+/** Keeps used proofs in this process. */
 export class LocalReplayStore implements ReplayStore {
   readonly #bucketSeconds;
   readonly #capacity;
@@ -101,7 +101,7 @@ const VERDICT_MILLIS = 1_000;
 const MAX_WAITING = 10_000;
 const LATE = {};
 
-/** Behind a function of the user. Promises: only `true` within a second makes a proof `new`. */
+/** Asks a function of the user. Promises: only `true` within a second makes a proof `new`. */
 export class OwnReplayStore implements ReplayStore {
   readonly #isNew;
   readonly #clock;

@@ -77,8 +77,8 @@ export function readHost(rawHeaders: readonly string[], httpVersion = '1.1') {
 }
 
 /**
- * In no request target (RFC 9112 §3.2). The parser of Node 20.12 lets tabs through, and URL drops them: two
- * dots around a tab would become a dot segment.
+ * Blanks and controls, which no request target has (RFC 9112 §3.2). The parser of Node 20.12 lets tabs
+ * through, and URL drops them: two dots around a tab would become a dot segment.
  */
 const CONTROL = /[\0-\x20\x7f]/;
 
@@ -91,7 +91,7 @@ export function originPath(target: string): string | Refused {
   return end < 0 ? target : target.slice(0, end);
 }
 
-/** A whole dot segment, plain or escaped, before a query or fragment; or a control character. */
+/** A whole dot segment, plain or escaped, before a query or fragment; or a blank or control character. */
 const AMENDED = /^(?:[^?#]*[/\\])?(?:\.|%2e){1,2}(?:[/\\?#]|$)|[\0-\x20\x7f]/i;
 
 /**
