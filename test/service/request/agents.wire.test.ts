@@ -5,6 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { cors } from '../../../src/options/cors.ts';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
@@ -59,6 +60,7 @@ const routes = [
   get('/own', open, () => reply(200, {}, { 'X-Request-Id': 'its own' })),
   get('/bug', open, bug),
   post('/bytes', open, bytes({ limitBytes: 1 }), () => {}),
+  get('/vary', open, () => new Response('', { headers: { Vary: 'Accept' } })),
   mount('/mount', open, () => new Response('', { headers: COOKIES })),
 ];
 
@@ -69,6 +71,7 @@ describe('a header that is set when the request arrives', { timeout: 60_000 }, (
     { routes },
     {
       ...createTestIssuer().options,
+      cors: cors({ origins: ['https://app.test'] }),
       log: () => {},
       host: '127.0.0.1',
       port: 0,
@@ -128,6 +131,13 @@ describe('a header that is set when the request arrives', { timeout: 60_000 }, (
         assert.deepEqual((await ask(port, path, by)).headers['set-cookie'], ['a=1', 'b=2']);
       });
     }
+  }
+
+  for (const agent of Object.keys(AGENTS)) {
+    test(`leaves the handler's Vary and that of cross-origin reading where an agent ${agent} [RFC 9110 §12.5.5]`, async () => {
+      const { headers } = await ask(port, '/vary', { headers: { 'X-Agent': agent } });
+      assert.equal(headers['vary'], 'Accept, Origin');
+    });
   }
 
   test('is replaced by a header of that name that a handler sets', async () => {
