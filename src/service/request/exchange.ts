@@ -217,6 +217,7 @@ export function joinRepeated(fields: readonly string[]) {
   return joined;
 }
 
+/** RFC 9110 §5.1: whatever the case. */
 function indexOfName(fields: readonly unknown[], name: string) {
   for (let index = 0; index < fields.length; index += 2) {
     const other = String(fields[index]);

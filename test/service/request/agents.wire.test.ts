@@ -134,7 +134,7 @@ describe('a header that is set when the request arrives', { timeout: 60_000 }, (
   }
 
   for (const agent of Object.keys(AGENTS)) {
-    test(`leaves the handler's Vary and that of cross-origin reading where an agent ${agent} [RFC 9110 §12.5.5]`, async () => {
+    test(`leaves the handler's Vary and that of cross-origin reading where an agent ${agent} [RFC 9110 §5.1]`, async () => {
       const { headers } = await ask(port, '/vary', { headers: { 'X-Agent': agent } });
       assert.equal(headers['vary'], 'Accept, Origin');
     });
