@@ -6,11 +6,11 @@ import { introspection } from '../../src/introspection.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { redisReplayStore } from '../../src/redis.ts';
 import { createRevocations } from '../../src/revocations.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { readExposition, type Family } from '../support/exposition.ts';
 import { read } from './pages.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 
 function familiesWith(settings: object): ReadonlyMap<string, Family> {
   const routes = [get('/a', open, () => ({}))];

@@ -16,7 +16,7 @@ import { createRevocations } from '../../src/revocations.ts';
 import { SERVICE_RULES } from '../../src/service/options.ts';
 import { PART_SETTINGS } from '../../src/settings/parts.ts';
 import { tenants } from '../../src/tenants.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { CLUSTER_AUTHORITY } from '../options/key-access-fixture.ts';
 import { codeIn, read, tableUnder, under } from './pages.ts';
 
@@ -38,7 +38,7 @@ const MAKERS: Readonly<Record<string, readonly [maker: string, make: () => objec
   metrics: ['createMetrics', () => createMetrics()],
 };
 
-const { options } = createTestIssuer();
+const { options } = makeIssuer();
 
 const { exports } = JSON.parse(read('package.json')) as { exports: Readonly<Record<string, object>> };
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { parseEnv } from 'node:util';
 import { authenticated, createGate } from '../../src/gate.ts';
 import { resourceMetadata } from '../../src/resource-metadata.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { settingsFrom, type Environment } from '../support/service.ts';
 import { read, samplesUnder } from './pages.ts';
 
@@ -38,7 +38,7 @@ for (const heading of described) {
 test('an API at the root of its host accepts tokens for its URL with and without the trailing slash [RFC 7519 §4.1.3]', async () => {
   const [sample = ''] = samplesUnder(PAGE, 'An API at the root of its host', 'sh');
   const { RESOURCE_URL = '', ...settings } = parseEnv(sample) as Environment;
-  const issuer = createTestIssuer();
+  const issuer = makeIssuer();
   const audience = settings.IDP_AUDIENCE?.split(',') ?? [];
   assert.deepEqual(audience, [RESOURCE_URL, new URL(RESOURCE_URL).href]);
   const metadata = resourceMetadata({ url: RESOURCE_URL });

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { authenticated, createService, get, open } from '../../src/gatehouse.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { REFUSALS } from '../../src/verify/base/refusal.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { ask } from '../support/client.ts';
 import { readExposition } from '../support/exposition.ts';
 import { withReason } from '../support/skipped.ts';
@@ -66,7 +66,7 @@ function assertFiring(
 
 /** The metrics of a service before its first 500, and after it. */
 async function looks(): Promise<{ quiet: Samples; failed: Samples }> {
-  const issuer = createTestIssuer();
+  const issuer = makeIssuer();
   const routes = [
     get('/me', authenticated, () => ({})),
     get('/bug', open, () => Promise.reject(new Error('x'))),

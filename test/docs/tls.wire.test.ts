@@ -10,7 +10,8 @@ import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { created, createService, get, json, needs, open, post, scope } from '../../src/gatehouse.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { createProof, createProofKey } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { freePort } from '../support/free-port.ts';
 import { withReason } from '../support/skipped.ts';
 import { sampleUnder } from './pages.ts';
@@ -94,7 +95,7 @@ for (const [name, way] of Object.entries(WAYS)) {
     ),
     { skip: missing !== undefined },
     async (t) => {
-      const issuer = createTestIssuer();
+      const issuer = makeIssuer();
       const routes = [
         get('/orders/{id}', needs(scope('orders')), ({ parameters }) => ({ id: parameters.id })),
         post('/orders', needs(scope('orders')), json(), () => created('/orders/2', {})),

@@ -14,14 +14,15 @@ import {
   type Watched,
 } from '../../src/gate/options.ts';
 import { authenticated } from '../../src/gate/rules/access.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { createProof, createProofKey } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import type { Count, Log, LogLevel, Surroundings } from '../../src/verify/base/events.ts';
 import { Part } from '../../src/verify/base/part.ts';
 import { refuse } from '../../src/verify/base/refusal.ts';
 import type { CreateReplayStore } from '../../src/verify/dpop/replay.ts';
 import { TestClock } from '../support/clock.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 
 const GET = { method: 'GET', pattern: '/orders' };
 

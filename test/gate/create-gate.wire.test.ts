@@ -4,7 +4,8 @@ import { test } from 'node:test';
 import { authenticated, createGate } from '../../src/gate.ts';
 import { throughProxy } from '../../src/options/proxy.ts';
 import { redisReplayStore } from '../../src/options/redis/replay.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { createProof, createProofKey } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { startProvider } from '../idp/provider.ts';
 import { startProxy } from '../idp/proxy.ts';
 import { startFakeStore } from '../options/fake-store.ts';
@@ -29,7 +30,7 @@ test('a gate with a proxy fetches keys through it', BOUNDED, async (t) => {
 });
 
 test('gates with a shared replay store accept a proof once [RFC 9449 §11.1]', BOUNDED, async (t) => {
-  const issuer = createTestIssuer();
+  const issuer = makeIssuer();
   const store = await startFakeStore(t);
   const replayStore = redisReplayStore(`redis://127.0.0.1:${store.port}`);
   const gates = [1, 2].map(() => createGate({ ...issuer.options, dpopMode: 'REQUIRED', replayStore }));
@@ -58,7 +59,7 @@ test(
   async (t) => {
     const deadline = new AbortController();
     const { mock } = t.mock.method(AbortSignal, 'timeout', () => deadline.signal);
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const gate = createGate({ ...issuer.options, fetchKeys: () => new Promise(() => {}) });
     t.after(gate.close);
     const verdict = gate.check(requestWith('Authorization', `Bearer ${issuer.token()}`), authenticated);
@@ -81,7 +82,7 @@ test(
     const unhandled = t.mock.fn();
     process.on('unhandledRejection', unhandled);
     t.after(() => process.off('unhandledRejection', unhandled));
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
 
     const fetchKeys = () => {
       throw new Error('no keys');

@@ -16,7 +16,8 @@ import {
 import type { VerdictEvent } from '../../src/gate/events.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { createProof, createProofKey } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { createGateMethods } from '../../src/gate/foreign/gate.ts';
 import { turnAway } from '../../src/gate/decide.ts';
 import { unavailable } from '../../src/verify/base/refusal.ts';
@@ -24,7 +25,7 @@ import { clock } from '../support/caller.ts';
 import { captureLog } from '../support/captured.ts';
 import { createRoutes } from '../support/routes.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 const mayRead = needs(scope('read:orders'));
 const READER = issuer.bearer({ scope: 'read:orders' });
 const TRACE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;

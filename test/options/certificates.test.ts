@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { clientCertificates } from '../../src/certificates.ts';
 import { authenticated, createGate, createService, get, open } from '../../src/gatehouse.ts';
 import { CERTIFICATE_RULES } from '../../src/options/certificates/certificates.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { Part } from '../../src/verify/base/part.ts';
 import {
   client,
@@ -498,7 +498,7 @@ test('says which option is missing or has no use, and what to do', () => {
 });
 
 test('refuses to serve a service from TLS, and to require certificates where no Bearer token is accepted', () => {
-  const { options } = createTestIssuer();
+  const { options } = makeIssuer();
   const served = { routes: [get('/a', open, () => ({}))] };
   assert.throws(
     () => createService(served, { ...options, clientCertificates: clientCertificates({ source: 'tls' }) }),
@@ -537,7 +537,7 @@ test('names the form and the field that count, for the line `listening` (docs/ce
 
 for (const source of SOURCES) {
   test(`refuses two fields of a Fetch Request, which joins them, whichever comes first: ${source} [J1]`, async () => {
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const options = { source, proxies: 'any' as const };
     const gate = createGate({ ...issuer.options, clientCertificates: clientCertificates(options) });
     const authorization = `Bearer ${issuer.token({ cnf: { 'x5t#S256': client.thumbprint } })}`;

@@ -25,11 +25,12 @@ import {
 } from '../../src/gatehouse.ts';
 import { cors } from '../../src/cors.ts';
 import { resourceMetadata } from '../../src/resource-metadata.ts';
-import { createProofKey, createTestIssuer } from '../../src/testing.ts';
+import { createProofKey } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { client, FIELDS, otherClient, SOURCES, tlsFile, written } from './certificates-fixture.ts';
 import { asking, bearer as asBearer, startPolicy } from './forward-auth-fixture.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 const key = createProofKey();
 
 const bound = (claims: object = {}) => issuer.bearer({ cnf: { 'x5t#S256': client.thumbprint }, ...claims });

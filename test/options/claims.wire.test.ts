@@ -8,7 +8,8 @@ import { scope } from '../../src/gate/rules/guards.ts';
 import { recentLogin } from '../../src/gate/rules/recent-login.ts';
 import { get, under, upstream } from '../../src/service/routes/route.ts';
 import type { Schema } from '../../src/service/routes/schema.ts';
-import { assertRouteMatrix, createTestIssuer } from '../../src/testing.ts';
+import { assertRouteMatrix } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { rememberToken, tokenWith } from '../support/caller.ts';
 import { schemaOf } from '../support/schemas.ts';
 import { startRoutes } from '../support/routes.ts';
@@ -36,7 +37,7 @@ function employee() {
 const SALES = { department: 'sales', scope: 'read', act: { sub: 'assistant-7' } };
 
 function gateOf(t: TestContext) {
-  const issuer = createTestIssuer();
+  const issuer = makeIssuer();
   const errors: unknown[] = [];
   const gate = createGate({ ...issuer.options, onError: (error) => errors.push(error) });
   t.after(() => gate.close());

@@ -20,7 +20,8 @@ import {
   type PrefixRule,
   type Route,
 } from '../../src/service/routes/route.ts';
-import { assertRouteMatrix, createTestIssuer } from '../../src/testing.ts';
+import { assertRouteMatrix } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import type { Schema } from '../../src/service/routes/schema.ts';
 import { callerWith, clock, tokenWith } from '../support/caller.ts';
 import { openWire } from '../support/client.ts';
@@ -233,7 +234,7 @@ describe('what a decision is told', () => {
   });
 
   test('of a gate: no parameters', async (t) => {
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const gate = createGate(issuer.options);
     t.after(() => gate.close());
     const { guard, asked, answers, askedTimes } = held();
@@ -509,7 +510,7 @@ describe('a client', () => {
   test('of a Fetch server that leaves aborts the signal, and the gate logs and reports nothing', async (t) => {
     const lines: string[] = [];
     const errors: unknown[] = [];
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const gate = createGate({
       ...issuer.options,
       log: (_, message) => lines.push(message),
@@ -529,7 +530,7 @@ describe('a client', () => {
   });
 
   test('of a Fetch server has a signal that the gate reads only while a decision waits: Deno warns when one is read', async (t) => {
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const gate = createGate(issuer.options);
     t.after(() => gate.close());
     const { signal } = new AbortController();
@@ -622,7 +623,7 @@ describe('the turn', () => {
 describe('gate.authorize', () => {
   async function admitted(t: TestContext) {
     const errors: unknown[] = [];
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const gate = createGate({ ...issuer.options, onError: (error) => errors.push(error) });
     t.after(() => gate.close());
     const request = new Request('http://a/', { headers: issuer.bearer({ scope: 'pay' }) });

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
 import { createGate } from '../../src/gate.ts';
 import { keyAccess } from '../../src/key-access.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { Part } from '../../src/verify/base/part.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { withReason } from '../support/skipped.ts';
@@ -242,7 +242,7 @@ test('serves the issuers of one gate, and shows nothing of its files [§11]', (t
   const part = keyAccess({ tokenFile: directoryFor(t)('secret-word', TOKEN) });
   const shown = inspect(part, { depth: 9, showHidden: true }) + JSON.stringify(part);
   assert.doesNotMatch(shown, /secret-word|sesame|c2VzYW1l/);
-  const { options } = createTestIssuer();
+  const { options } = makeIssuer();
   const issuers = { partner: { domain: 'partner.test', audience: 'x', keyAccess: part } };
   createGate({ ...options, issuers, keyAccess: part }).close();
   const used = 'keyAccess: serves another already; make one more';

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { createService, get, open, type ServiceOptions } from '../../src/gatehouse.ts';
 import { createLog, jsonLog } from '../../src/options/log.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { captureLog } from '../support/captured.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 
 /** The lines about an error, without the time. */
 function linesOf(error: unknown, hasMessages = true, level: LogLevel = 'info') {

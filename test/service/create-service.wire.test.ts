@@ -29,7 +29,7 @@ import { cors } from '../../src/options/cors.ts';
 import { makeMetrics } from '../../src/options/metrics/metrics-listener.ts';
 import { redisReplayStore } from '../../src/options/redis/replay.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
-import { createTestIssuer } from '../../src/testing.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { startFakeStore } from '../options/fake-store.ts';
 import { ask, openWire } from '../support/client.ts';
 import { TestClock } from '../support/clock.ts';
@@ -37,7 +37,7 @@ import { statusesIn } from '../support/raw-responses.ts';
 import { withReason } from '../support/skipped.ts';
 import { runCommand } from '../process/commands.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 
 const routes = [get('/a', open, () => ({}))];
 

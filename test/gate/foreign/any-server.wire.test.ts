@@ -27,10 +27,11 @@ import {
 import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { jsonLog } from '../../../src/log.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { createProof, createProofKey } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { captureLog } from '../../support/captured.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 const access = needs(scope('read:orders'));
 const READER = { scope: 'read:orders' };
 
@@ -682,7 +683,7 @@ test('the gate tells at debug which audience, issuer, URI and number of keys a r
   await gate.check(requestWith(...bearer({ aud: 'eyJh' })), access);
   await gate.check(requestWith(...bearer({ iss: 'eyJh' })), access);
   await gate.check(requestWith('Authorization', `DPoP ${bound}`, 'DPoP', dpop), access);
-  await gate.check(requestWith('Authorization', `Bearer ${createTestIssuer().token()}`), access);
+  await gate.check(requestWith('Authorization', `Bearer ${makeIssuer().token()}`), access);
   const lines = await logged();
   const told = lines.filter(({ message }) => message === 'request refused');
   assert.deepEqual(

@@ -18,12 +18,13 @@ import { createGateMethods } from '../../../src/gate/foreign/gate.ts';
 import { cors } from '../../../src/options/cors.ts';
 import { resourceMetadata } from '../../../src/options/resource-metadata.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { nonceAt } from '../../support/proof.ts';
 import { createRoutes } from '../../support/routes.ts';
 import { clock } from '../../support/caller.ts';
 import { captureLog } from '../../support/captured.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 const access = needs(scope('read:orders'));
 const READER = { scope: 'read:orders' };
 
@@ -263,7 +264,7 @@ test('the gate lets an origin with one label in place of the * read its refusals
 });
 
 test('the gate is ready once it has keys, and several gates are independent', async () => {
-  const other = createTestIssuer();
+  const other = makeIssuer();
   const gate = await openGate();
   const theirs = createGate(other.options);
   await gate.check(requestWith(...bearer(READER)), access);

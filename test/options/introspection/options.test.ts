@@ -7,7 +7,7 @@ import { createGate } from '../../../src/gate.ts';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
 import { signingKeyIn } from '../../../src/options/introspection/client.ts';
 import { tenants } from '../../../src/tenants.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { directoryFor } from '../key-access-fixture.ts';
 
@@ -139,7 +139,7 @@ test('refuses a key file that cannot be read [§22]', () => {
   );
 });
 
-const { options: TEST } = createTestIssuer();
+const { options: TEST } = makeIssuer();
 
 const opaque = () => introspection(GOOD);
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { authenticated, createGate } from '../../../src/gate.ts';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
-import { createTestIssuer, type TestIssuer } from '../../../src/testing.ts';
+import { type TestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { json, startEndpoint, type FakeEndpoint } from './endpoint-fixture.ts';
 
 const API = 'orders-api';
@@ -121,7 +122,7 @@ interface Stand {
 
 async function openStand(t: TestContext, tokens: IntrospectionOptions['tokens']): Promise<Stand> {
   const endpoint = await startEndpoint(t);
-  const issuer = createTestIssuer({ domain: endpoint.domain, audience: API });
+  const issuer = makeIssuer({ domain: endpoint.domain, audience: API });
   let reason = '';
   const gate = createGate({
     ...issuer.options,

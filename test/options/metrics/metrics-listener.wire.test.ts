@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { createService, get, open } from '../../../src/gatehouse.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { createMetricsListener } from '../../../src/options/metrics/metrics-listener.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { readExposition } from '../../support/exposition.ts';
@@ -123,7 +123,7 @@ test('accepts at most twenty connections at a time', async (t) => {
   assert.deepEqual(statusesIn(await exchange(listener.port, SCRAPE)), [200]);
 });
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 
 interface Ports {
   readonly port: number;

@@ -26,11 +26,12 @@ import { redisReplayStore } from '../../../src/options/redis/replay.ts';
 import type { Metrics, Revocations } from '../../../src/gate/options.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { createProof, createProofKey } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { ask, exchange, openWire } from '../../support/client.ts';
 import { readExposition } from '../../support/exposition.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 
 const ROOT = new URL('../../../', import.meta.url);
 

@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import { authenticated, createGate } from '../../../src/gate.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { createRevocations } from '../../../src/revocations.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import type { TestService } from '../../support/service.ts';
 import { until } from '../../support/watch.ts';
 import { startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
@@ -88,7 +88,7 @@ for (const [what, say] of [
 test('counts what the store says, and shows whether it responds', async (t) => {
   const entries = new Map<string, string>();
   const store = await startFakeStore(t, storeWith(entries));
-  const issuer = createTestIssuer();
+  const issuer = makeIssuer();
   const metrics = createMetrics();
   const revocations = createRevocations({ store: `redis://127.0.0.1:${store.port}` });
   t.after(revocations.close);
@@ -125,7 +125,7 @@ test('counts what the store says, and shows whether it responds', async (t) => {
 
 test('has no metrics of revocation without a store', (t) => {
   const metrics = createMetrics();
-  const gate = createGate({ ...createTestIssuer().options, metrics });
+  const gate = createGate({ ...makeIssuer().options, metrics });
   t.after(gate.close);
   assert.doesNotMatch(metrics.text(), /gatehouse_revocation/);
 });

@@ -8,7 +8,7 @@ import type { LogPart } from '../../../src/gate/options.ts';
 import { introspection } from '../../../src/introspection.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { tenants } from '../../../src/tenants.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { TestClock } from '../../support/clock.ts';
 import { until } from '../../support/watch.ts';
@@ -264,7 +264,7 @@ describe('a store that does not tell', () => {
   }
 
   test('is told to a gate that is made later, and to none that is closed', async (t) => {
-    const { options } = createTestIssuer();
+    const { options } = makeIssuer();
     const issuers = [ISSUER, `https://${options.domain}/`];
     const { store, revocations, logged } = await startStand(t, { issuers });
     const told: string[] = [];
@@ -503,7 +503,7 @@ describe('writers', () => {
     const unknown = (owner: string) => ({ name: 'TypeError', message: `${owner}: ${problem}` });
     await assert.rejects(alone.revoke({ subject: 'u' }), unknown('revoke'));
     await assert.rejects(alone.restore({ subject: 'u' }), unknown('restore'));
-    const { options } = createTestIssuer();
+    const { options } = makeIssuer();
     createGate({ ...options, revocations: alone }).close();
     await alone.revoke({ subject: 'u' });
     const written = store.commands.find(([command]) => command === 'SET');
@@ -534,7 +534,7 @@ describe('writers', () => {
 
   test('take the issuers of a gate that was made before, with the parts that serve it [§24]', async (t) => {
     const store = await startFakeStore(t, storeWith(new Map()));
-    const { options } = createTestIssuer();
+    const { options } = makeIssuer();
     const given = { domain: 'partner.test', audience: 'x' };
     const template = 'https://login.test/{tenant}/v2.0';
     const issuers = {
@@ -556,7 +556,7 @@ describe('writers', () => {
   });
 
   test('refuse a part of another kind, even one that serves a gate already [§11]', (t) => {
-    const { options } = createTestIssuer();
+    const { options } = makeIssuer();
     const given = { domain: 'partner.test', audience: 'x' };
     const part = introspection({ tokens: ['jwt'], clientId: 'a', clientSecret: 'b' });
     t.after(createGate({ ...options, issuers: { partner: { ...given, introspection: part } } }).close);
@@ -609,7 +609,7 @@ describe('writers', () => {
   });
 
   test('must have every issuer of a gate that takes them', (t) => {
-    const { options } = createTestIssuer();
+    const { options } = makeIssuer();
     const revocations = makeRevocations('redis://127.0.0.1:1', ['https://other.test/'], new TestClock());
     t.after(revocations.close);
     const lacking = {

@@ -11,7 +11,7 @@ import { createListeningService, OWN_ROUTES } from '../../../src/service/create-
 import { bytes } from '../../../src/service/routes/inputs.ts';
 import { readServiceOptions } from '../../../src/service/options.ts';
 import { put } from '../../../src/service/routes/route.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import {
@@ -353,7 +353,7 @@ describe('the listener', { timeout: 120_000 }, () => {
 
   test('gives a request of a service the time of its options', async (t) => {
     const clock = new TestClock();
-    const { options } = createTestIssuer();
+    const { options } = makeIssuer();
     const values = readServiceOptions({ ...options, host: '127.0.0.1', port: 0, requestTimeoutSeconds: 60 });
     const routes = [put('/', open, bytes(), () => ({}))];
     const service = createListeningService({ routes }, values, { ...OWN_ROUTES, clock });

@@ -22,13 +22,14 @@ import { fail, reply } from '../../../src/service/routes/handler-reply.ts';
 import { HandlerRequest } from '../../../src/service/routes/handler-request.ts';
 import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
 import { runForwardAuth } from '../../../src/process/run.ts';
-import { assertRouteMatrix, createTestIssuer } from '../../../src/testing.ts';
+import { assertRouteMatrix } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { responsesIn } from '../../support/raw-responses.ts';
 import { parseHead } from './fixture.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 const metrics = createMetrics();
 
 interface Line {

@@ -12,7 +12,7 @@ import { mount } from '../../../src/service/fetch/mount.ts';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { bytes } from '../../../src/service/routes/inputs.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
-import { createTestIssuer } from '../../../src/testing/test-issuer.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { ask, type Ask } from '../../support/client.ts';
 
 const COOKIES = [
@@ -70,7 +70,7 @@ describe('a header that is set when the request arrives', { timeout: 60_000 }, (
   const service = createService(
     { routes },
     {
-      ...createTestIssuer().options,
+      ...makeIssuer().options,
       cors: cors({ origins: ['https://app.test'] }),
       log: () => {},
       host: '127.0.0.1',

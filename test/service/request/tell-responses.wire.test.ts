@@ -19,11 +19,11 @@ import {
 import type { OnResponse, ResponseEvent } from '../../../src/gate/events.ts';
 import { decision } from '../../../src/decisions.ts';
 import { jsonLog } from '../../../src/log.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { ask, exchange, openWire, type Ask } from '../../support/client.ts';
 import { captureLog } from '../../support/captured.ts';
 
-const issuer = createTestIssuer();
+const issuer = makeIssuer();
 const TRACE = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
 
 /** A service, what its hook has been told, and a client of it. */

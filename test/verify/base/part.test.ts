@@ -16,9 +16,9 @@ import { redisReplayStore } from '../../../src/redis.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { tenants } from '../../../src/tenants.ts';
-import { createTestIssuer } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 
-const { options: TEST } = createTestIssuer();
+const { options: TEST } = makeIssuer();
 
 /** The option of each part, and how to make one. */
 const PARTS = {

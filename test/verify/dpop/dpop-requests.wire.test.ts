@@ -10,7 +10,8 @@ import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { get } from '../../../src/service/routes/route.ts';
 import { LocalReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createService } from '../../../src/service/create-service.ts';
-import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
+import { createProof, createProofKey } from '../../../src/testing.ts';
+import { makeIssuer } from '../../support/issuer.ts';
 import { exchange } from '../../support/client.ts';
 import { makeProofKey, PROOF_ALGORITHMS, sealProof } from '../../support/proof.ts';
 import { IMPOSSIBLE_HOSTS } from '../../support/spellings.ts';
@@ -270,7 +271,7 @@ for (const [ageSeconds, status] of [
   [3_600, 401],
 ] as const) {
   test(`answers ${status} to a proof whose token is from a login ${ageSeconds} s ago, when 60 s are allowed [RFC 9470 §3]`, async (t) => {
-    const issuer = createTestIssuer();
+    const issuer = makeIssuer();
     const routes = [get('/recent', needs(recentLogin({ maxAgeSeconds: 60 })), () => ({}))];
     const settings = { ...issuer.options, dpopMode: 'REQUIRED', host: '127.0.0.1', port: 0 } as const;
     const own = createService({ routes }, settings);
@@ -291,7 +292,7 @@ for (const [ageSeconds, status] of [
 }
 
 test('accepts a proof only for the path that it names, even where a "#" ends the URI but not the path [RFC 9112 §3.2.1, E5]', async (t) => {
-  const issuer = createTestIssuer();
+  const issuer = makeIssuer();
   const routes = [
     get('/a/{id}', authenticated, () => ({ route: 'one' })),
     get('/a/{id}/b', authenticated, () => ({ route: 'other' })),
