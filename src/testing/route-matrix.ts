@@ -4,7 +4,6 @@ import { pathSegments } from '../verify/request/facts.ts';
 import { STATUSES } from '../gate/replies/challenge.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
-import { parsePattern } from '../service/routes/pattern.ts';
 import { createRouter, isBelow, isMount } from '../service/routes/router.ts';
 import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
@@ -77,7 +76,7 @@ const methodOf = (route: Route) => (isMount(route) ? 'OPTIONS' : route.method);
 
 /** Is in no pattern, so that no more specific route takes the path. */
 function freeText(routes: readonly Route[], text = 'x'): string {
-  const isTaken = routes.some(({ pattern }) => parsePattern(pattern)?.includes(text));
+  const isTaken = routes.some(({ literals }) => literals?.includes(text));
   return isTaken ? freeText(routes, `${text}x`) : text;
 }
 

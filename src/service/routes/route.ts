@@ -5,7 +5,7 @@ import type { HandlerRequest } from './handler-request.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
 import { isAccess, type DecidedAccess } from '../../gate/rules/access.ts';
-import { parsePrefix } from './pattern.ts';
+import { parsePattern, parsePrefix } from './pattern.ts';
 import type { BodyInput, QueryInput } from './inputs.ts';
 
 /** `HEAD` runs the route of `GET`. */
@@ -67,6 +67,8 @@ class MadeRoute implements RouteParts {
   readonly #isGenuine = true;
   readonly method;
   readonly pattern;
+  /** Undefined where the pattern is invalid. */
+  readonly literals;
   readonly access;
   readonly query;
   readonly body;
@@ -76,6 +78,7 @@ class MadeRoute implements RouteParts {
   constructor({ method, pattern, access, query, body, handler, mounted }: RouteParts) {
     this.method = method;
     this.pattern = pattern;
+    this.literals = Object.freeze(parsePattern(pattern));
     this.access = access;
     this.query = query;
     this.body = body;

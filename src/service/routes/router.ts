@@ -8,7 +8,6 @@ import {
   Index,
   namesIn,
   overlapProblems,
-  parsePattern,
   patternProblem,
   type Literals,
   type Patterned,
@@ -93,7 +92,7 @@ type CreateMatch = (texts: readonly string[], demands: readonly DecidedAccess<un
 
 function indexOf(routes: readonly Route[]) {
   const index = new Index<CreateMatch>();
-  for (const route of routes) index.add(parsePattern(route.pattern), matchesOf(route));
+  for (const route of routes) index.add(route.literals, matchesOf(route));
   return index;
 }
 
@@ -150,8 +149,7 @@ function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], is
     if (!isRoute(route)) return `routes[${at}]: ${NO_ROUTE}`;
     if (isMount(route)) return [];
 
-    const { method, pattern } = route;
-    const literals = parsePattern(pattern);
+    const { method, pattern, literals } = route;
     const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
     const ofRoute = isPlaced(route, isPolicy) ? ofPattern : [MISPLACED, ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);

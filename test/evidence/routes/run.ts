@@ -1,5 +1,5 @@
-/* The cost of many routes, in processor time: the checks and the index at startup, each in a new process, and
-   the search for a path, in microseconds. Every ten routes are those of one resource, with
+/* The cost of many routes, in processor time: making and checking them, and the index, at startup, each in a new
+   process, and the search for a path, in microseconds. Every ten routes are those of one resource, with
    `/api/resource7/mine` beside `/api/resource7/{id}`; or half of the routes begin with a parameter and half with a
    literal, which is the worst order for the check of overlaps. With `--write`, keeps the figures of the most routes
    for docs/speed.md, the worse of both kinds.
@@ -72,11 +72,11 @@ function searchMicros(find: ReturnType<typeof createRouter>, paths: readonly str
 const KINDS: Readonly<Record<string, (count: number) => Route[]>> = { usual: resources, mixed };
 
 const HEAD =
-  '| routes | checks, ms | index, ms | literal path, µs | path with parameters, µs | no match, µs |\n|---|---|---|---|---|---|';
+  '| routes | making and checks, ms | index, ms | literal path, µs | path with parameters, µs | no match, µs |\n|---|---|---|---|---|---|';
 
 function measure(count: number, make: (count: number) => Route[]) {
-  const routes = make(count);
   const before = micros();
+  const routes = make(count);
   const problems = routesProblems({ routes });
   const checked = micros();
   const find = createRouter(routes);

@@ -212,6 +212,11 @@ test('no route or rule can be made with an invalid guard or input', () => {
   }
 });
 
+test('no route or rule can be changed once it is made', () => {
+  const route = get('/x/{id}', open, echo);
+  for (const made of [route, route.literals, under('/x', authenticated)]) assert.ok(Object.isFrozen(made));
+});
+
 test('a copy of a route with an invalid access or handler is reported as no route', () => {
   const route = post('/x', open, json(), () => ({}));
   assert.deepEqual(routesProblems({ routes: [route] }), []);
