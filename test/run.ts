@@ -59,10 +59,13 @@ const load = (name, url) =>
 ${names.map((name) => `await load('${name}', '${pathToFileURL(join(TEST, name)).href}');`).join('\n')}
 `;
 
-/** While others take the processors, a process can be stopped between its last look at the port and the close. */
-const ALONE = 'faults/rollout.long.ts';
+/**
+ * While others take the processors, a process can be stopped between its last look at the port and the close; and a
+ * fork runs as many processes as this.
+ */
+const ALONE = ['faults/rollout.long.ts', 'fork.long.ts'];
 
-const isAlone = (file: string) => file.endsWith(ALONE);
+const isAlone = (file: string) => ALONE.some((name) => file.endsWith(name));
 
 const long = words.includes('all') ? endingIn('.long.ts').map((name) => join(TEST, name)) : [];
 
@@ -101,8 +104,9 @@ try {
     return status ?? 1;
   };
 
-  const first = run(long.filter(isAlone));
-  process.exitCode = run([...long.filter((file) => !isAlone(file)), ...grouped]) || first;
+  const alone = long.filter(isAlone).map((file) => run([file]));
+  const others = run([...long.filter((file) => !isAlone(file)), ...grouped]);
+  process.exitCode = [...alone, others].find((status) => status !== 0) ?? 0;
 } finally {
   rmSync(directory, { recursive: true });
 }
