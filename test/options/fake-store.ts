@@ -165,8 +165,10 @@ export interface Client {
   timer(count: number): Promise<number>;
   /** Resolves once the store has greeted, whether or not that is logged. */
   greeted(): Promise<true>;
-  /** Resolves once the store is lost and the next attempt is scheduled, whether or not that is logged. */
+  /** Resolves once the connection is lost and the next attempt is scheduled, whether or not that is logged. */
   lost(): Promise<true>;
+  /** What the metric says. */
+  isUp(): boolean;
   /** Records a proof with this `jti` that can be accepted for `lifeSeconds` more. */
   record(jti: string, lifeSeconds?: number): MaybePromise<ReplayVerdict>;
   close(): void;
@@ -214,13 +216,13 @@ export function openClient(context: TestContext, address: string): Client {
     return 'isUp' in state && state.isUp;
   }
 
-  // When the store is up, the timer of the greeting is canceled, which emits `change`.
-  const greeted = () => when(changes, () => (isUp() ? true : undefined));
-  // When it is lost, the timer of the next attempt is set, which emits `change`.
-  const lost = () => when(changes, () => (isUp() ? undefined : true));
+  // The timer of the greeting, or of the next attempt: without a proof that waits, there is no other.
+  const isTimed = () => clock.pending.length > 0;
+  const greeted = () => when(changes, () => (isTimed() ? undefined : true));
+  const lost = () => when(changes, () => (isTimed() ? true : undefined));
 
   const record = (jti: string, lifeSeconds = 300) => store.record(THUMBPRINT, jti, NOW + lifeSeconds, NOW);
-  return { clock, logs, logged, timer, greeted, lost, record, close };
+  return { clock, logs, logged, timer, greeted, lost, isUp, record, close };
 }
 
 export interface Pair {

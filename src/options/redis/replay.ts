@@ -70,7 +70,7 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   }
 
   state() {
-    return { isUp: this.#refusesUntilMillis === 0 && this.#client.isUp() };
+    return { isUp: this.#mayRecord && this.#client.isUp() };
   }
 
   firstOutcome() {

@@ -158,7 +158,7 @@ describe('replies of the store', () => {
       store.say = say;
       assert.equal(await client.record(name), 'new');
       assert.deepEqual(told(), lost);
-      assert.equal(await client.lost(), true);
+      assert.equal(client.isUp(), false);
     }
 
     await recordTwo('a');
@@ -168,10 +168,10 @@ describe('replies of the store', () => {
     assert.equal(await client.record('c'), 'new');
     assert.deepEqual(told(), lost);
     client.clock.advance(1);
-    assert.equal(await client.lost(), true);
+    assert.equal(client.isUp(), false);
     assert.equal(await client.record('d'), 'new');
     assert.deepEqual(told(), [...lost, 'replay store ready']);
-    assert.equal(await client.greeted(), true);
+    assert.equal(client.isUp(), true);
     store.say = afterGreeting('-OOM x\r\n');
     assert.equal(await client.record('e'), 'unavailable');
     assert.equal(client.logs.length, 4);
@@ -525,7 +525,7 @@ describe('the connection', () => {
   });
 
   for (const reply of ['-READONLY x', '-MOVED 1 other.test:6379', ':1']) {
-    test(`is logged as lost once, however often it is opened again, while the store replies ${reply} to proofs`, async (t) => {
+    test(`is logged as lost once, and not as up, however often it is opened again, while the store replies ${reply} to proofs`, async (t) => {
       const { store, client } = await startPair(t, afterGreeting(`${reply}\r\n`));
       for (let attempt = 1; attempt <= 3; attempt += 1) {
         const verdicts = await Promise.all([client.record('a'), client.record('b')]);
@@ -533,6 +533,7 @@ describe('the connection', () => {
         await client.lost();
         client.clock.advance(RETRY_MILLIS);
         await client.greeted();
+        assert.equal(client.isUp(), false);
       }
       const told = () => client.logs.map(({ message }) => message);
       assert.deepEqual(told(), ['replay store ready', 'replay store lost']);
