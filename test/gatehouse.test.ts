@@ -3,19 +3,30 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { read } from './docs/pages.ts';
 
-/** The exports, with the file that declares each, and whether it is only a type. */
-const NAMES = [...read('src/gatehouse.ts').matchAll(/export (type )?\{([^}]*)\} from '\.\/(.*)';/g)].flatMap(
-  ([, isType, names = '', file = '']) =>
-    names
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== '')
-      .map((name) => ({
-        file,
-        name: name.replace('type ', ''),
-        isType: isType !== undefined || name.startsWith('type '),
-      })),
-);
+/** The exports of an entry point, with the file that declares each, and whether it is only a type. */
+const namesOf = (door: string) =>
+  [...read(`src/${door}`).matchAll(/export (type )?\{([^}]*)\} from '\.\/(.*)';/g)].flatMap(
+    ([, isType, names = '', file = '']) =>
+      names
+        .split(',')
+        .map((name) => name.trim())
+        .filter((name) => name !== '')
+        .map((name) => ({
+          file,
+          name: name.replace('type ', ''),
+          isType: isType !== undefined || name.startsWith('type '),
+        })),
+  );
+
+const NAMES = namesOf('gatehouse.ts');
+
+const { exports } = JSON.parse(read('package.json')) as { exports: Record<string, object> };
+
+/** Of the other entry points. */
+const FURTHER = Object.keys(exports)
+  .filter((path) => path !== '.')
+  .flatMap((path) => namesOf(`${path}.ts`))
+  .filter(({ name }) => !NAMES.some((one) => one.name === name));
 
 /** The comment before a declaration, and before each signature that an editor shows. */
 function docsOf(file: string, name: string): string[] {
@@ -28,21 +39,15 @@ function docsOf(file: string, name: string): string[] {
   return docs.length > 1 ? docs.slice(0, -1) : docs;
 }
 
-const TESTING = [
-  ...read('src/testing.ts').matchAll(/^export (?:async )?(const|function|class|interface|type) (\w+)/gm),
-].map(([, kind = '', name = '']) => ({
-  file: 'testing.ts',
-  name,
-  isType: ['interface', 'type'].includes(kind),
-}));
-
 test('at most 31 functions and 50 types are public', () => {
   const types = NAMES.filter(({ isType }) => isType);
   const values = NAMES.length - types.length;
   assert.ok(values > 20 && values <= 31 && types.length <= 50, `${values} names, ${types.length} types`);
 });
 
-for (const { file, name, isType } of [...NAMES, ...TESTING]) {
+assert.ok(FURTHER.length > 40);
+
+for (const { file, name, isType } of [...NAMES, ...FURTHER]) {
   test(`${name} has a description${isType ? '' : ' and an example'}`, () => {
     const docs = docsOf(file, name);
     assert.notEqual(docs.length, 0);

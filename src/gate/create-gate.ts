@@ -11,9 +11,9 @@ import { createTell } from './tell.ts';
 
 /** Made by `createGate`. */
 export interface Gate extends GateMethods {
-  /** Whether tokens can be verified. */
+  /** Whether there are keys that can verify tokens: for the readiness probe of your server. */
   readonly isReady: () => boolean;
-  /** Ends what runs in the background. */
+  /** Ends what runs in the background, such as connections to a store. */
   readonly close: () => void;
 }
 

@@ -33,16 +33,17 @@ export interface ResponseEvent extends RequestEvent {
   readonly route: string | null;
   /** `null` if no response was sent. */
   readonly status: number | null;
+  /** From the arrival of the request. */
   readonly durationMillis: number;
 }
 
-/** Called soon after each verdict. */
+/** Called soon after each verdict. If it fails, the log says so. */
 export type OnVerdict = (event: VerdictEvent) => unknown;
 
-/** Called soon after each response. */
+/** Called soon after each response, and for a client that has gone. If it fails, the log says so. */
 export type OnResponse = (event: ResponseEvent) => unknown;
 
-/** Of the request, what is known. */
+/** Called with what was thrown, and what is known of the request. What it throws is ignored. */
 export type OnError = (error: unknown, request: Pick<ResponseEvent, 'method' | 'route'>) => unknown;
 
 /** Calls a hook soon. Never rejects. `more` is what the event has besides, or in place of it. */

@@ -40,7 +40,7 @@ interface LogSink {
   readonly isAccessLogged: boolean;
 }
 
-/** Made by `jsonLog`. */
+/** Made by `jsonLog`, for any number of gates and services. */
 export interface LogPart extends Part<'log', LogSink> {}
 
 /** A logger of the user's own. */
@@ -58,7 +58,7 @@ interface ClientCertificates {
   readonly proxies: string | readonly string[] | undefined;
 }
 
-/** Made by `clientCertificates`. */
+/** Made by `clientCertificates`, for one gate or service. */
 export interface ClientCertificatesPart extends Part<'clientCertificates', ClientCertificates> {}
 
 /** What resource metadata say (RFC 9728 §2). */
@@ -81,7 +81,7 @@ interface Metadata {
   readonly createEarly: (resource: Resource) => Early;
 }
 
-/** Made by `resourceMetadata`. */
+/** Made by `resourceMetadata`, for one gate or service. */
 export interface MetadataPart extends Part<'metadata', Metadata> {}
 
 export interface CorsContext {
@@ -94,7 +94,7 @@ export interface Cors extends CrossOrigin {
   readonly preflight: Early;
 }
 
-/** Made by `cors`. */
+/** Made by `cors`, for one gate or service. */
 export interface CorsPart extends Part<'cors', (context: CorsContext) => Cors> {}
 
 /** What asks whether tokens were revoked. */
@@ -116,7 +116,7 @@ export interface Joined {
   readonly leave: () => void;
 }
 
-/** Made by `createRevocations`. */
+/** Made by `createRevocations`, for any number of gates and services. */
 export interface RevocationsPart extends Part<'revocations', Revocations> {}
 
 /** What metrics read when they are asked for. */
@@ -145,7 +145,7 @@ export interface Endpoint {
   readonly close: () => void;
 }
 
-/** Made by `createMetrics`. */
+/** Made by `createMetrics`. Without a port, for any number of gates and services. */
 export interface MetricsPart extends Part<'metrics', Metrics> {}
 
 /** Beside those of the checks. */

@@ -19,7 +19,8 @@ import { requireSchema, type Schema } from '../service/routes/schema.ts';
 
 /**
  * Passes when an actor on this list acts for the token's subject: `sub` of the outermost claim `act` (RFC
- * 8693 §4.1). Throws a `TypeError` without subjects, and for an empty one.
+ * 8693 §4.1), whose `iss`, if any, is that of the token. Throws a `TypeError` without subjects, and for an
+ * empty one.
  *
  * @example needs(scope('read:files'), actor('assistant-7'))
  */
@@ -50,8 +51,8 @@ export const notDelegated: Guard = claimGuard(
 );
 
 /**
- * Who acts for the token's subject: `sub` of the outermost claim `act` (RFC 8693 §4.1), if it is text.
- * Throws a `TypeError` for anything but a caller or `undefined`.
+ * Who acts for the token's subject: `sub` of the outermost claim `act` (RFC 8693 §4.1). `undefined` if that
+ * is no text, or empty, and for no caller. Throws a `TypeError` for anything but a caller or `undefined`.
  *
  * @example log.info({ subject: caller.subject, actor: actorOf(caller) })
  */

@@ -27,6 +27,7 @@ interface CorsValues {
   readonly exposedHeaders: readonly string[];
 }
 
+/** The options of `cors`. */
 export interface CorsOptions extends Given<Omit<CorsValues, 'origins'>>, Pick<CorsValues, 'origins'> {}
 
 const NONE: readonly string[] = [];

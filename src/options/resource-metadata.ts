@@ -37,6 +37,7 @@ interface ResourceValues {
   readonly documentation: string | undefined;
 }
 
+/** The options of `resourceMetadata` (RFC 9728 §2). */
 export interface ResourceOptions extends Given<Omit<ResourceValues, 'url'>>, Pick<ResourceValues, 'url'> {}
 
 /**

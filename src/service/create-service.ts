@@ -19,11 +19,11 @@ import { createRouter, isMount, routesProblems } from './routes/router.ts';
 
 /** Made by `createService`. */
 export interface Service {
-  /** Listens and resolves with the URL. Rejects with Node's error if it cannot, and after `stop`. */
+  /** Listens and resolves with the URL. Rejects with Node's error, and with an `Error` after `stop`. */
   readonly listen: () => Promise<string>;
   /**
-   * Drains: no new connections. Resolves within ten seconds, after the delay that the options set. Later
-   * calls return the same promise.
+   * Drains: no new connections. Resolves within ten seconds, after the delay that the options set: `deadline`
+   * if requests were cut off. Later calls return the same promise.
    */
   readonly stop: () => Promise<'drained' | 'deadline'>;
 }

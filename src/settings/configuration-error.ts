@@ -1,7 +1,7 @@
 // The error for settings, routes or rules that cannot be used.
 
 /**
- * Everything to correct: `problems` are lines in printable ASCII.
+ * Everything to correct in settings: `problems` are lines in printable ASCII, and the message is all of them.
  *
  * @example if (error instanceof ConfigurationError) console.error(error.problems.join('\n'));
  */

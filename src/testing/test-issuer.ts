@@ -12,7 +12,7 @@ import {
 import type { LogPart } from '../gate/options.ts';
 import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
-import { oneOf, readPlainOptions, text, type RulesOf } from '../verify/base/option.ts';
+import { oneOf, readPlainOptions, text, type Given, type RulesOf } from '../verify/base/option.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = Readonly<Record<string, unknown>>;
@@ -21,23 +21,31 @@ export type Members = Readonly<Record<string, unknown>>;
 export interface ProofKey {
   /** RFC 7638, base64url: the `cnf.jkt` of a bound token. */
   readonly thumbprint: string;
+  /** RFC 7517: what a proof carries. */
   readonly publicJwk: JsonObject;
+  /** Signs proofs. */
   readonly privateKey: KeyObject;
 }
 
+/** The request that a proof is for. */
 export interface ProofRequest {
+  /** The claim `htm`. */
   readonly method: string;
+  /** The claim `htu`, which has no query. */
   readonly url: string;
 }
 
-export interface TestIssuerOptions {
-  /** Host name. Default: `issuer.test`. */
-  readonly domain?: string;
-  /** Default: `https://api.test`. */
-  readonly audience?: string;
-  /** Default: `RS256`. */
-  readonly algorithm?: TestAlgorithm;
+interface Values {
+  /** The host name of the issuer. Default: `issuer.test`. */
+  readonly domain: string;
+  /** Of its tokens. Default: `https://api.test`. */
+  readonly audience: string;
+  /** Of its tokens. Default: `RS256`. */
+  readonly algorithm: TestAlgorithm;
 }
+
+/** The options of `createTestIssuer`. */
+export interface TestIssuerOptions extends Given<Values> {}
 
 const AS_TEXT = {
   publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -70,8 +78,6 @@ const ALGORITHMS = {
 /** The signature algorithms of a test issuer. */
 export type TestAlgorithm = keyof typeof ALGORITHMS;
 
-type Values = Required<TestIssuerOptions>;
-
 const RULES: RulesOf<Values> = {
   domain: text,
   audience: text,
@@ -79,9 +85,6 @@ const RULES: RulesOf<Values> = {
 };
 
 const DEFAULTS: Values = { domain: 'issuer.test', audience: 'https://api.test', algorithm: 'RS256' };
-
-const readValues = (options: TestIssuerOptions) =>
-  readPlainOptions<Values>(options, RULES, DEFAULTS, 'createTestIssuer');
 
 /** Options that take the test issuer in place of a provider. */
 export interface TestOptions {
@@ -107,8 +110,9 @@ export interface TestIssuer {
   readonly opaqueToken: (claims?: Members) => string;
   /** Creates one that is bound to a key (RFC 9449 §6.1). */
   readonly boundToken: (key: ProofKey, claims?: Members) => string;
-  /** Creates the header field of a token. */
+  /** Creates the header field of such a token. */
   readonly bearer: (claims?: Members) => { authorization: string };
+  /** The same as `createProof`. */
   readonly proof: typeof createProof;
 }
 
@@ -125,7 +129,7 @@ const encode = (part: Members) => Buffer.from(JSON.stringify(part)).toString('ba
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /**
- * Creates an issuer with its own signing key.
+ * Creates an issuer with its own signing key. Throws a `TypeError` for an option that is wrong.
  *
  * @example
  * const issuer = createTestIssuer();
@@ -134,7 +138,7 @@ const nowSeconds = () => Math.floor(Date.now() / 1000);
  * const response = await fetch(`${url}/api/orders`, { headers: issuer.bearer({ scope: 'read:orders' }) });
  */
 export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
-  return new SigningIssuer(readValues(options));
+  return new SigningIssuer(readPlainOptions<Values>(options, RULES, DEFAULTS, 'createTestIssuer'));
 }
 
 class SigningIssuer implements TestIssuer {

@@ -23,7 +23,7 @@ class CheckedCaller<Claims> {
   readonly #nowMillis;
   /** As the provider wrote them, or what the schema of the guard `claims` made of them. */
   readonly claims;
-  /** For the response (RFC 9449 §9). */
+  /** The `DPoP-Nonce` of the response, if a new one is due (RFC 9449 §9). */
   readonly freshNonce;
 
   constructor(token: VerifiedToken, claims: Claims, scheme: Scheme, nowMillis: number, freshNonce?: string) {
@@ -89,13 +89,13 @@ class CheckedCaller<Claims> {
     return Number(this.#claims.exp) * 1000;
   }
 
-  /** The claim `<namespace>name`, or else `name`. Registered claims have no namespace. */
+  /** The claim `<namespace>name`, else `name`, else `undefined`. Registered claims have no namespace. */
   claim(name: string): unknown {
     const namespaced = REGISTERED.test(name) ? undefined : this.#claims[this.#issuer.claimNamespace + name];
     return namespaced === undefined ? this.#claims[name] : namespaced;
   }
 
-  /** The granted scopes, from a space-separated string (RFC 6749 §3.3) or an array. */
+  /** The granted scopes, from a space-separated string (RFC 6749 §3.3) or an array; without them, none. */
   get scopes(): readonly string[] {
     const granted = this.#claims[this.#issuer.scopeClaim];
     if (typeof granted === 'string') return granted.split(' ').filter(Boolean);
@@ -123,8 +123,8 @@ class CheckedCaller<Claims> {
 }
 
 /**
- * A client that presented a verified token in the way that its binding and the DPoP mode require. Made only
- * in this file.
+ * A client that presented a verified token in the way that its binding and the DPoP mode require. Made by
+ * the checks alone.
  */
 export interface Caller<Claims = JsonObject> extends CheckedCaller<Claims> {}
 

@@ -72,7 +72,7 @@ export interface Tenants {
   ) => Issuer;
 }
 
-/** Made by `tenants`. */
+/** Made by `tenants`, for one gate or service. */
 export interface TenantsPart extends Part<'tenants', Tenants> {}
 
 /** Options of each issuer. */
@@ -104,13 +104,13 @@ export interface Introspection {
   ) => Introspect;
 }
 
-/** Made by `introspection`. */
+/** Made by `introspection`, for one gate or service. */
 export interface IntrospectionPart extends Part<'introspection', Introspection> {}
 
-/** Made by `redisReplayStore`. */
+/** Made by `redisReplayStore`, for any number of gates and services. */
 export interface ReplayStorePart extends Part<'replayStore', CreateReplayStore> {}
 
-/** Made by `throughProxy`. */
+/** Made by `throughProxy`, for one gate or service. */
 export interface ConnectPart extends Part<'connect', Connect> {}
 
 /** Of the checks of tokens and proofs, with all defaults. */

@@ -9,7 +9,7 @@ import type { Access, DecidedAccess } from '../rules/access.ts';
 export interface GateRequest extends RawRequest {
   /** Not read. If it has headers that `rawHeaders` does not, the adapter is unusable. */
   readonly headers?: object | undefined;
-  /** Or the signal that aborts when the client has left. */
+  /** Node's. It tells the client's address and certificate, and when the client has left. */
   readonly socket?: unknown;
 }
 
@@ -22,7 +22,10 @@ export interface FetchRequest {
   readonly originalUrl?: undefined;
 }
 
-/** A caller who may pass. `headers` are for your server's response: a `DPoP-Nonce` when one is pending. */
+/**
+ * A caller who may pass. `headers` are for your server's response, unless `admit` has set them: a
+ * `DPoP-Nonce` when one is pending (RFC 9449 §9).
+ */
 export type Admission<Admitted> = Readonly<{ caller: Admitted; headers: Field[] }>;
 
 /**
@@ -42,7 +45,8 @@ export type Authorization<Admitted> = Readonly<{ caller: Admitted; refusal?: und
 
 export interface GateMethods {
   /**
-   * Checks a request. Rejects with a `TypeError` for anything but a request and an access.
+   * Checks a request. Resolves to the caller, or to the refusal to send. Rejects with a `TypeError` for
+   * anything but a request and an access.
    *
    * @example const verdict = await gate.check(request, needs(scope('read:orders')));
    */
@@ -64,8 +68,8 @@ export interface GateMethods {
   };
 
   /**
-   * Checks a request and sends the refusal, if any. Resolves to `undefined` if it sent one, or if the
-   * response had already begun.
+   * Checks a request and sends the refusal, if any, or sets a pending `DPoP-Nonce`. Resolves to `undefined`
+   * if it sent one, or if the response had already begun. Rejects as `check` does.
    *
    * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
    */

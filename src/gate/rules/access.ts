@@ -36,7 +36,7 @@ class MadeAccess<Admitted, Each> {
 
 hideConstructor(MadeAccess);
 
-/** Who may pass. `Admitted` is the handler's `caller`. Made in this file alone. */
+/** Who may pass: `open`, `optional`, `authenticated`, or made by `needs`. The handler gets `Admitted`. */
 export interface Access<Admitted> extends MadeAccess<Admitted, PlainGuard<unknown>> {}
 
 /** An access that may have a `decision`, so that `gate.authorize` returns a promise. */
@@ -135,8 +135,8 @@ export const authenticated: Access<Caller> = new MadeAccess('authenticated', 're
 
 /**
  * Callers whose valid access token passes every guard. A guard that fails gives 403 (RFC 6750 §3.1),
- * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, and for
- * more than one `recentLogin` or `claims`.
+ * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, for what is no guard, and for more
+ * than one `recentLogin` or `claims`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */

@@ -30,7 +30,7 @@ export class MadeGuard<Further = undefined> {
 
 hideConstructor(MadeGuard);
 
-/** A demand on a token, for `needs`. Made by the functions of this package alone. */
+/** A demand on a token, for `needs`. Made by `scope` and the other functions of this package alone. */
 export interface Guard extends MadeGuard {}
 
 /** In JavaScript, a guard may be anything. */
@@ -58,7 +58,7 @@ export function anyScope(...scopes: OneOrMore): Guard {
 
 /**
  * Passes when the claim has exactly this value, type included. Throws a `TypeError` for a value that is
- * missing.
+ * missing or an object, and for a name of a claim that a challenge cannot show (`claimCheck` says which).
  *
  * @example needs(claimEquals('email_verified', true))
  */
@@ -76,7 +76,7 @@ export function claimEquals(claim: string, expected: string | number | boolean):
 
 /**
  * Passes when the claim, an array or space-separated text, has every one of these values. Throws a
- * `TypeError` without values.
+ * `TypeError` without values, for an empty one, and for a name of a claim that a challenge cannot show.
  *
  * @example needs(claimIncludes('roles', ['editor', 'viewer']))
  */
@@ -94,9 +94,10 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 }
 
 /**
- * Passes when `check` returns `true`. The challenge shows `what`: 1 to 200 characters of printable ASCII
- * without `"`, `\` and `=`; otherwise it throws a `TypeError`. Any other result of `check`, such as a
- * promise, is a 500.
+ * Passes when `check` returns `true`, and refuses when it returns `false`. Anything else, such as a promise
+ * or an error, is a 500. `check` gets what `caller.claim` is. The challenge shows `what`: 1 to 200 characters
+ * of printable ASCII without `"`, `\` and `=` (RFC 6750 §3). Throws a `TypeError` for another, and for what
+ * is no function.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
@@ -143,7 +144,7 @@ export function claimGuard(
   passes: (caller: Caller) => boolean,
 ): Guard {
   // An expected `undefined` would match a missing claim.
-  if (!isDemand) throw new TypeError(`${name}: demands nothing`);
+  if (!isDemand) throw new TypeError(`${name}: demands nothing; give it a value, or a function that checks`);
 
   requireShowable(name, shown);
   return new MadeGuard(name, passes, refuse('claim-missing', { description }), undefined);
@@ -154,5 +155,5 @@ const SHOWABLE = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]{1,200}$/;
 
 export function requireShowable(name: string, shown: string) {
   const isShowable = isListOf(SHOWABLE, [shown]);
-  if (!isShowable) throw new TypeError(`${name}: needs 1 to 200 characters that a challenge can show`);
+  if (!isShowable) throw new TypeError(`${name}: needs 1 to 200 printable ASCII characters, no ", \\ and =`);
 }

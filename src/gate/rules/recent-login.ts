@@ -9,9 +9,9 @@ import type { Caller } from '../../verify/caller.ts';
 /** Needs at least one member. */
 export interface LoginDemands {
   /** Values of the claim `acr`, preferred first. */
-  readonly acr?: OneOrMore;
+  readonly acr?: OneOrMore | undefined;
   /** Since the claim `auth_time`; an integer from 0. */
-  readonly maxAgeSeconds?: number;
+  readonly maxAgeSeconds?: number | undefined;
 }
 
 /**

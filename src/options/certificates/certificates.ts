@@ -36,6 +36,7 @@ interface CertificateValues {
   readonly required: boolean;
 }
 
+/** The options of `clientCertificates`. */
 export interface ClientCertificatesOptions
   extends Given<Omit<CertificateValues, 'source'>>, Pick<CertificateValues, 'source'> {}
 

@@ -48,6 +48,7 @@ interface IntrospectionValues {
   readonly cacheSeconds: number;
 }
 
+/** The options of `introspection`. */
 export interface IntrospectionOptions
   extends
     Given<Omit<IntrospectionValues, 'tokens' | 'clientId'>>,

@@ -21,6 +21,7 @@ interface MetricsValues {
   readonly host: string | undefined;
 }
 
+/** The options of `createMetrics`. */
 export interface MetricsOptions extends Given<MetricsValues> {}
 
 const METRICS_RULES: RulesOf<MetricsOptions> = { port: integer(1, 65_535), host: textWithoutBlanks };

@@ -7,7 +7,7 @@
  */
 export type Reply = string | null | readonly Reply[];
 
-export interface Parsed {
+interface Parsed {
   readonly reply: Reply;
   /** Where the next reply begins. */
   readonly end: number;

@@ -40,6 +40,7 @@ import { RevocationStore } from './revocation-store.ts';
 import { storeUrl } from './target.ts';
 
 interface Naming extends Pick<VerifyOptions, 'domain' | 'issuer'> {
+  /** Further issuers by name, as in the options of the gates and services. */
   readonly issuers: Readonly<Record<string, Partial<IssuerOptions>>>;
 }
 
@@ -80,7 +81,7 @@ export interface RevocationsWithWriters extends RevocationsPart {
    * an `Error` if the store is unavailable. If the store refuses it, `cause` is its word, such as `NOPERM`.
    */
   readonly revoke: (what: Revocation) => Promise<void>;
-  /** Takes back what was revoked in the same words. */
+  /** Takes back what was revoked under the same name. Resolves and rejects as `revoke` does. */
   readonly restore: (what: Restoration) => Promise<void>;
   /** From then on, requests with a token are refused with 503. */
   readonly close: () => void;

@@ -33,6 +33,7 @@ interface TenantsValues {
   readonly authorizationServer: string | undefined;
 }
 
+/** The options of `tenants`. */
 export interface TenantsOptions
   extends Given<Omit<TenantsValues, 'issuer' | 'list'>>, Pick<TenantsValues, 'issuer' | 'list'> {}
 

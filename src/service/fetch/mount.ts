@@ -17,7 +17,7 @@ import { parsePrefix } from '../routes/pattern.ts';
 import { mountedRoute, requireAccess, type MountOptions, type Route } from '../routes/route.ts';
 import { isResponse } from '../routes/handler-result.ts';
 
-type MountLimits = { readonly limitBytes?: number };
+type MountLimits = { readonly limitBytes?: number | undefined };
 
 const RULES: RulesOf<MountLimits> = { limitBytes: integer(1, 1024 ** 3) };
 
@@ -37,7 +37,7 @@ export interface FetchHandler<Admitted> {
 
 /**
  * Gives a prefix to a Fetch handler: all methods but CONNECT and TRACE, at the prefix and below, unless a
- * route matches. A body is at most `limitBytes` long, at most 1 GiB; the default is `BODY_LIMIT_BYTES`.
+ * route matches. A body is at most `limitBytes` long, at most 1 GiB; the default is `bodyLimitBytes`.
  * Throws a `TypeError` for anything but a prefix, an access, a handler and these options.
  *
  * @example mount('/graphql', authenticated, (request, { caller }) => yoga.fetch(request, { caller }))

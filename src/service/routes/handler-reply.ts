@@ -30,14 +30,15 @@ export function reply(status: number, body?: object, headers?: Headers): Handler
 }
 
 /**
- * 201 with the URL of the new resource (RFC 9110 §15.3.2). Throws as `reply` does.
+ * 201 with the URL of the new resource (RFC 9110 §15.3.2), in ASCII, and a body as for `reply`. Throws as
+ * `reply` does.
  *
  * @example created(`/api/orders/${order.id}`, order)
  */
 export const created = (location: string, body?: object) => reply(201, body, { Location: location });
 
 /**
- * 204 (RFC 9110 §15.3.5).
+ * 204, without a body (RFC 9110 §15.3.5).
  *
  * @example del('/api/orders/{id}', authenticated, () => noContent())
  */
@@ -91,7 +92,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
     if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} ${REFUSED}`);
     // Node would throw on writing, too late for a 500.
     if (!FIELD_NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
-      throw new UsageError('a header field cannot be sent');
+      throw new UsageError('a header field cannot be sent; its value must be text in printable ASCII');
     }
     fields.set(lowerName, value);
   }

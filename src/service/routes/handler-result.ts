@@ -69,7 +69,7 @@ const NO_LENGTH = 'the Content-Length of a Response must be one number';
 const USED = 'the body of a Response was used or is locked; return an unread one';
 
 /** Throws a `TypeError` for a `Response` that cannot be sent. */
-export function replyToResponse({ status, headers, body, bodyUsed }: FetchResponse): ResponseReply {
+function replyToResponse({ status, headers, body, bodyUsed }: FetchResponse): ResponseReply {
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new UsageError(NO_STATUS);
   if (bodyUsed || body?.locked) throw new UsageError(USED);
 

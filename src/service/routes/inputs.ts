@@ -27,10 +27,10 @@ export interface BodyInput<Output> {
 
 /** A body's limits. */
 export interface BodyOptions {
-  /** 1 to 16,777,216. Default: `BODY_LIMIT_BYTES`. */
-  readonly limitBytes?: number;
+  /** 1 to 16,777,216. Default: the option `bodyLimitBytes`, which `BODY_LIMIT_BYTES` sets. */
+  readonly limitBytes?: number | undefined;
   /** Media types accepted instead of `application/json` or, for `bytes`, of any. */
-  readonly types?: readonly [string, ...string[]];
+  readonly types?: readonly [string, ...string[]] | undefined;
 }
 
 const MAX_LIMIT_BYTES = 16_777_216;
@@ -66,7 +66,7 @@ export function query<Output>(schema: Schema<Output>): QueryInput<Output> {
 
 /**
  * Accepts a JSON body (RFC 8259), read once access is granted; the handler's `body` is its value. Throws a
- * `TypeError` for an invalid limit or media type.
+ * `TypeError` for an option that is wrong.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(), ({ body }) => orders.add(check(body)))
@@ -75,7 +75,7 @@ export function json(schema?: undefined, options?: BodyOptions): BodyInput<unkno
 
 /**
  * The same, checked by a Standard Schema (version 1), whose output is the handler's `body`. A body that does
- * not match is 422.
+ * not match is 422 `unprocessable_content`. Throws a `TypeError` for anything but a schema, too.
  *
  * @example
  * post('/api/orders', needs(scope('write:orders')), json(Order), ({ body }) => orders.add(body))
@@ -103,7 +103,7 @@ type Bytes = Uint8Array & { readonly buffer: ArrayBuffer };
 /**
  * Accepts a body as bytes, such as an upload, or a webhook whose signature covers the bytes. It is read once
  * access is granted; the handler's `body` is a `Uint8Array` that no other code holds. Without `types`, any
- * media type is accepted, or none. Throws a `TypeError` for an invalid limit or media type.
+ * media type is accepted, or none. Throws a `TypeError` for an option that is wrong.
  *
  * @example
  * post('/hooks/payments', open, bytes({ limitBytes: 65_536 }), ({ body }) => verifyHook(body))

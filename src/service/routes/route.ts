@@ -20,7 +20,7 @@ export type PathParameters<Pattern extends string = string> = string extends Pat
   ? Readonly<Record<string, string>>
   : { readonly [Name in ParameterName<Pattern>]: string };
 
-/** What a handler receives. */
+/** What a handler receives. Read-only. */
 export interface RouteRequest<
   Admitted,
   Parameters = PathParameters,
@@ -33,7 +33,7 @@ export interface RouteRequest<
   readonly body: Body;
 }
 
-/** Untyped: the route's maker checks types. */
+/** The handler of a route, as `Route` shows it. Untyped: the route's maker checks types. */
 export interface Handler {
   (request: HandlerRequest<Caller<unknown> | undefined>): unknown;
 }
@@ -185,10 +185,10 @@ export function under(prefix: string, access: DecidedAccess<Caller<unknown>>): P
   return new MadeRule(parsePrefix(owner, prefix), access);
 }
 
-/** For `runService` and `createService`. */
+/** What is served, for `runService`, `createService` and others. Rules apply to all paths below theirs. */
 export interface Routes {
   readonly routes: readonly Route[];
-  readonly rules?: readonly PrefixRule[];
+  readonly rules?: readonly PrefixRule[] | undefined;
 }
 
 type Input = QueryInput<unknown> | BodyInput<unknown>;
@@ -267,35 +267,37 @@ type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 type WriteRoute = RouteMaker<WriteInputs, Json | void>;
 
 /**
- * A route for GET and HEAD, on a pattern such as `/api/orders/{id}`.
+ * A route for GET and HEAD, on a pattern such as `/api/orders/{id}`. An object or array that the handler
+ * returns is the JSON body of a 200. Throws a `TypeError` for what is no access, input or handler. A wrong
+ * pattern is reported at the start.
  *
  * @example get('/api/orders/{id}', authenticated, ({ parameters }) => orders.find(parameters.id))
  */
 export const get: RouteMaker<ReadInputs, Json> = routeMaker('GET');
 
 /**
- * A route for POST.
+ * A route for POST, which may have no result (204), and a body. Throws as `get` does.
  *
  * @example post('/api/orders', authenticated, json(Order), ({ body }) => orders.add(body))
  */
 export const post: WriteRoute = routeMaker('POST');
 
 /**
- * A route for PUT.
+ * A route for PUT, which may have no result (204), and a body. Throws as `get` does.
  *
  * @example put('/api/orders/{id}', authenticated, json(Order), (request) => replaceOrder(request))
  */
 export const put: WriteRoute = routeMaker('PUT');
 
 /**
- * A route for PATCH.
+ * A route for PATCH, which may have no result (204), and a body. Throws as `get` does.
  *
  * @example patch('/api/orders/{id}', authenticated, json(Change), (request) => changeOrder(request))
  */
 export const patch: WriteRoute = routeMaker('PATCH');
 
 /**
- * A route for DELETE.
+ * A route for DELETE, which may have no result (204), and a body. Throws as `get` does.
  *
  * @example del('/api/orders/{id}', authenticated, ({ parameters }) => orders.remove(parameters.id))
  */

@@ -12,7 +12,7 @@ interface SchemaIssue {
 type Result<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: readonly SchemaIssue[] };
 
-/** As made by zod, valibot and ArkType. */
+/** Standard Schema, version 1 (standardschema.dev), as made by zod, valibot and ArkType. */
 export interface Schema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;

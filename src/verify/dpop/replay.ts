@@ -28,8 +28,8 @@ export interface ReplayStore {
 export type CreateReplayStore = (clock: Clock, log: Log) => ReplayStore;
 
 /**
- * Says whether a key of 43 characters is new, and keeps it for at least `keepSeconds`. Anything but a boolean
- * within a second is no verdict.
+ * Says whether a key (base64url, 43 characters) is new, and keeps it for at least `keepSeconds`, in one step.
+ * Anything but a boolean within a second is no verdict: 503.
  */
 export type IsNewProof = (key: string, keepSeconds: number) => MaybePromise<boolean>;
 

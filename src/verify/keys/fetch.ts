@@ -42,7 +42,7 @@ export interface KeyAccess {
   readonly readAuthorities: () => Promise<Access>;
 }
 
-/** Made by `keyAccess`. */
+/** Made by `keyAccess`, for one gate or service. */
 export interface KeyAccessPart extends Part<'keyAccess', KeyAccess> {}
 
 export type Limits = Access & Readonly<{ signal: AbortSignal; bytes: ByteLimit }>;

@@ -2,7 +2,18 @@
    marked line must be an error. */
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
 import { scope } from '../../../src/gate/rules/guards.ts';
-import { del, get, patch, post, put, type RouteRequest } from '../../../src/service/routes/route.ts';
+import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
+import { mount } from '../../../src/service/fetch/mount.ts';
+import type { TestIssuerOptions } from '../../../src/testing/test-issuer.ts';
+import {
+  del,
+  get,
+  patch,
+  post,
+  put,
+  type RouteRequest,
+  type Routes,
+} from '../../../src/service/routes/route.ts';
 import { bytes, json, query } from '../../../src/service/routes/inputs.ts';
 import { created, fail, noContent, reply } from '../../../src/service/routes/handler-reply.ts';
 import type { Schema } from '../../../src/service/routes/schema.ts';
@@ -60,6 +71,20 @@ export const given = [
   get('/m', open, async () => Response.json([])),
   get('/k', open, () => ({ toJSON: () => ({ k: 1 }) })),
 ];
+
+declare const maybe: { readonly size: number | undefined; readonly types: [string] | undefined };
+
+/** What is `undefined` is absent, as in the options of a gate, also with `exactOptionalPropertyTypes`. */
+export const absent = [
+  post('/a', write, json(order, { limitBytes: maybe.size, types: maybe.types }), () => {}),
+  post('/b', write, bytes({ limitBytes: maybe.size, types: maybe.types }), () => {}),
+  mount('/c', write, () => new Response(), { limitBytes: maybe.size }),
+  get('/d', needs(recentLogin({ acr: maybe.types, maxAgeSeconds: maybe.size })), () => ({})),
+];
+
+export const served: Routes = { routes: absent, rules: undefined };
+
+export const tested: TestIssuerOptions = { domain: undefined, audience: undefined, algorithm: undefined };
 
 export const refused = [
   // @ts-expect-error a GET has no body
