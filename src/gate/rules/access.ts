@@ -54,6 +54,7 @@ export function checkAccess(
   surroundings: Surroundings,
 ): MaybePromise<Refused | undefined> {
   if (caller === undefined) {
+    // RFC 6750 §3
     const isRequired = demands.some(({ credentials }) => credentials === 'required');
     return isRequired ? refuse('no-credentials') : undefined;
   }

@@ -172,7 +172,7 @@ function bindingOf(cnf: unknown = {}) {
 /** Of SHA-256, in base64url. */
 const isThumbprint = (value: unknown) => typeof value === 'string' && decodeBase64url(value)?.length === 32;
 
-/** A resumed session has the certificate of its first handshake. */
+/** RFC 8705 §3. A resumed session has the certificate of its first handshake. */
 function readSocket({ socket }: RequestFacts) {
   const { getPeerX509Certificate } = Object(socket);
   const isTls = typeof getPeerX509Certificate === 'function';

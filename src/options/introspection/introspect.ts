@@ -69,6 +69,7 @@ export function createIntrospect(
     if (answer instanceof Refused) return answer.with(found);
 
     const { response } = answer;
+    // RFC 7662 §2.2
     const verdict = response.active === true ? accept(response) : refuse('token-inactive');
     const isRefused = verdict instanceof Refused;
     if (kept === undefined) keep(digest, answer, isRefused, exp);

@@ -211,6 +211,7 @@ const LATE = refuse('request_timeout');
 
 function refusalFor({ code }: NodeJS.ErrnoException) {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return LATE;
+  // RFC 6585 §5
   if (code === 'HPE_HEADER_OVERFLOW') return refuse('header_fields_too_large');
   return refuse('malformed-http');
 }

@@ -157,6 +157,7 @@ class BodyStream {
   #take(chunk: Buffer) {
     this.#source.request.pause();
     this.#bytesLeft -= chunk.length;
+    // RFC 9110 §15.5.14
     if (this.#bytesLeft < 0) this.#end(refuse('body-too-large'));
     // Node's buffers share their memory.
     else if (!this.#isOver) this.#controller?.enqueue(new Uint8Array(chunk));

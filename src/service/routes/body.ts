@@ -110,6 +110,7 @@ function readBytes(source: BodySource, limitBytes: number) {
     source.request.readBy((chunk) => {
       if (chunk === null) resolve(body.release());
       else if (body.add(chunk) > limitBytes) {
+        // RFC 9110 §15.5.14
         body.release();
         reject(refuse('body-too-large'));
       }

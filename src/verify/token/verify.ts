@@ -97,6 +97,7 @@ export function createTokenVerifier(
     const issuer = issuerNamed(jws.payload.iss, issuers);
     const header = checkTokenHeader(jws.header, issuer?.algorithms ?? ALGORITHM_NAMES);
     if (header instanceof Refused) return header;
+    // RFC 7519 §4.1.1, RFC 9068 §4
     if (issuer === undefined) return refuse('issuer-mismatch');
 
     const { kid, alg } = header;
