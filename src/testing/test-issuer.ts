@@ -15,7 +15,7 @@ import type { JsonObject } from '../verify/base/encoding.ts';
 import { oneOf, readPlainOptions, text, type Given, type RulesOf } from '../verify/base/option.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
-export type Members = Readonly<Record<string, unknown>>;
+export type Members = JsonObject;
 
 /** For DPoP (RFC 9449): ES256. */
 export interface ProofKey {
@@ -172,9 +172,7 @@ class SigningIssuer implements TestIssuer {
   readonly boundToken = (key: ProofKey, claims?: Members) =>
     this.token({ cnf: { jkt: key.thumbprint }, ...claims });
 
-  readonly bearer = (claims?: Members) => {
-    return { authorization: `Bearer ${this.token(claims)}` };
-  };
+  readonly bearer = (claims?: Members) => ({ authorization: `Bearer ${this.token(claims)}` });
 
   /** A JWT is asked about once it is verified, so that it is one of its own. */
   readonly #introspect = async (token: string): Promise<JsonObject> => {

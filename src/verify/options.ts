@@ -1,5 +1,5 @@
 // The options of issuers, and of the checks of tokens and proofs: each with its rule and its default.
-import { isJsonObject, isPlain, type JsonObject } from './base/encoding.ts';
+import { isJsonObject, isPlain } from './base/encoding.ts';
 import type { Surroundings } from './base/events.ts';
 import {
   boolean,
@@ -83,11 +83,18 @@ export interface IssuerOptions extends Given<Omit<IssuerValues, 'audience'>> {
   readonly audience: string | readonly string[];
 }
 
-/** Takes the place of the provider. `tenant` is one that has a key set of its own. */
-export type FetchKeys = (issuer: IssuerValues, name: string, tenant?: string) => Promise<JsonObject>;
+/**
+ * Takes the place of the provider: resolves with a key set (RFC 7517 §5). `tenant` is one that has a key set
+ * of its own.
+ */
+export type FetchKeys = (
+  issuer: IssuerValues,
+  name: string,
+  tenant?: string,
+) => Promise<{ readonly keys?: readonly unknown[] }>;
 
 /** Takes the place of an issuer that is asked about a token: `{ active, … }` (RFC 7662 §2.2). */
-export type IntrospectToken = (token: string, issuerName: string) => Promise<JsonObject>;
+export type IntrospectToken = (token: string, issuerName: string) => Promise<{ readonly active?: unknown }>;
 
 /** Which tokens of an issuer it is asked about, and as whom. */
 export interface Introspection {
@@ -114,7 +121,7 @@ export interface ReplayStorePart extends Part<'replayStore', CreateReplayStore> 
 export interface ConnectPart extends Part<'connect', Connect> {}
 
 /** Of the checks of tokens and proofs, with all defaults. */
-export interface CheckValues extends SenderOptions {
+interface CheckValues extends SenderOptions {
   /** How many tokens to cache. Default: 10,000. */
   readonly tokenCacheEntries: number;
   /** Added to `exp` and subtracted from `nbf`. Default: 0. */
