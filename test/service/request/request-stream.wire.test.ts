@@ -53,6 +53,15 @@ function handedOver(request: RequestStream): Promise<string[]> {
   });
 }
 
+/** The names of the events from now on. */
+function emittedBy(request: RequestStream): readonly unknown[] {
+  const emitted: unknown[] = [];
+  const emit = request.emit.bind(request);
+  request.emit = (name: string | symbol, ...parts: unknown[]) =>
+    emitted.push(name) > 0 && emit(name, ...parts);
+  return emitted;
+}
+
 const LETTERS = 'abcdefghij'.repeat(200);
 
 for (const [how, read] of [
@@ -85,18 +94,40 @@ for (const [how, read] of [
   });
 }
 
+test('delivers what has arrived as soon as it is listened to, though no more comes', async (t) => {
+  const [request] = await hold(t, `${HEAD}${inChunks(LETTERS)}`);
+  const sent = HEAD.length + inChunks(LETTERS).length;
+  while (request.socket.bytesRead < sent) await new Promise(setImmediate);
+  const [piece] = await Promise.race([once(request, 'data'), new Promise<never[]>(setImmediate)]);
+  assert.equal(String(piece), LETTERS);
+});
+
 test('hands a body over to its reader as it arrives, and is then read, without an event', async (t) => {
   const [request, , wire] = await hold(t, HEAD);
-  const emitted: unknown[] = [];
-  const emit = request.emit.bind(request);
-  request.emit = (name: string | symbol, ...parts: unknown[]) =>
-    emitted.push(name) > 0 && emit(name, ...parts);
+  const emitted = emittedBy(request);
   const pieces = handedOver(request);
   assert.equal(request.isRead, false);
 
   wire.send(`${inChunks('xyz')}${END}`);
   assert.deepEqual((await pieces).join(''), 'xyz');
   assert.deepEqual([request.isRead, emitted], [true, []]);
+});
+
+test('an empty body ends without events, unless something listens for its data', async (t) => {
+  const [request, response, wire] = await hold(t, `${HEAD}${END}`);
+  const emitted = emittedBy(request);
+  // As Node's does, for a chain of calls.
+  assert.equal(request.resume(), request);
+  response.end();
+  await wire.until((text) => text.includes('200'));
+  await new Promise(setImmediate);
+  assert.deepEqual(emitted, []);
+
+  const [other] = await hold(t, `${HEAD}${END}`);
+  const heard = emittedBy(other);
+  other.on('data', assert.fail);
+  await new Promise(setImmediate);
+  assert.deepEqual(heard, ['resume', 'end', 'close']);
 });
 
 test('is not read before its body is asked for, even if that is complete', async (t) => {

@@ -129,6 +129,21 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
   }
 
+  test('has not aborted when it is first read once the response is written, though the client has gone since', async (t) => {
+    const { port, held, server } = await openRoutes(t);
+    const accepted = once(server, 'connection');
+    const wire = await openWire(port);
+    wire.send(GET);
+    const [socket] = await accepted;
+    const call = await held();
+    call.response();
+    await wire.until((text) => text.endsWith('}'));
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    wire.socket.resetAndDestroy();
+    await gone;
+    assert.equal(call.signal.aborted, false);
+  });
+
   test('has a reason that a handler may rethrow after the client has gone without being logged as a bug, unlike any other error', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const unnamed = Object.defineProperty(new Error(), 'name', {
