@@ -33,13 +33,14 @@ const textOf = (path: string) => {
 };
 
 /**
- * The modules that a module imports at run time. What starts the built service imports all of it, and what
- * reads the folder of profiles imports each of them.
+ * The modules that a module imports at run time, at its start or when they are needed. What starts the built
+ * service imports all of it, and what reads the folder of profiles imports each of them.
  */
 function importsFrom(path: string): string[] {
   const text = textOf(path);
   const values = importsOf(text).filter(({ isType }) => !isType);
-  const modules = values.map(({ from }) =>
+  const later = [...text.matchAll(/\bimport\('([^']+)'\)/g)].map(([, from = '']) => from);
+  const modules = [...values.map(({ from }) => from), ...later].map((from) =>
     from.startsWith('.') ? posix.join(posix.dirname(path), from) : from,
   );
   if (text.includes('dist/server.js')) modules.push(...OF_PROCESS);

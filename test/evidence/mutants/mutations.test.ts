@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { coverageOf, FILES } from './coverage.ts';
+import { COVERING, coverageOf, FILES } from './coverage.ts';
 import { functionAt, matcherOf, type Equivalent } from './equivalents.ts';
 import { applied, describe, mutationsOf } from './mutations.ts';
 import { withoutComments } from '../../support/imports.ts';
@@ -203,5 +203,13 @@ test('finds the tests that cover each file of src, and puts its own test first',
     const own = file.replace(/\.ts$/, '.test.ts');
     const all = [together, alone].filter((names) => names.includes(own));
     for (const names of all) assert.equal(names[0], own);
+  }
+});
+
+test('finds the test with the name of a file, even if that file is imported only when it is needed', () => {
+  for (const file of FILES) {
+    const named = COVERING.alone.find((name) => name === file.replace(/\.ts$/, '.wire.test.ts'));
+    const { alone } = coverageOf(file);
+    assert.ok(named === undefined || alone.includes(named), named);
   }
 });

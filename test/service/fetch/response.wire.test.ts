@@ -81,6 +81,9 @@ const HOPS = {
   Upgrade: 'h2c',
 };
 
+/** Their names have one of those in them, or are unusual. */
+const OTHERS = { Tenant: '1', 'X-Trailer': '2', 'Upgrade-Insecure-Requests': '3', '~': '4' };
+
 /** Named by the Response itself. */
 const NAMED = new Headers({
   Connection: 'close, X-Hop ,\tcache-control',
@@ -108,6 +111,7 @@ before(async () => {
       get('/json/status', open, () => ({ status: '1', headers: new Headers(), body: null })),
       get('/cookies', open, cookies),
       get('/hops', open, () => new Response('ok', { headers: HOPS })),
+      get('/others', open, () => new Response('ok', { status: 599, headers: OTHERS })),
       get('/named', open, () => new Response('ok', { headers: NAMED })),
       get(
         '/named-cookies',
@@ -262,6 +266,12 @@ describe('a Response', { timeout: 30_000 }, () => {
       undefined,
     ];
     assert.deepEqual([found, content], [ofNode, 'ok']);
+  });
+
+  test('is sent with fields whose names only resemble those for one hop, and with the highest status', async () => {
+    const { status, fields } = await ask('/others');
+    const found = Object.keys(OTHERS).map((name) => fields[name.toLowerCase()]);
+    assert.deepEqual([status, ...found], [599, ['1'], ['2'], ['3'], ['4']]);
   });
 
   test('is sent without the fields that its own Connection names [RFC 9110 §7.6.1]', async () => {

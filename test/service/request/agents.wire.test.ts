@@ -9,6 +9,7 @@ import { cors } from '../../../src/options/cors.ts';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
+import { joinRepeated } from '../../../src/service/request/exchange.ts';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { bytes } from '../../../src/service/routes/inputs.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
@@ -150,4 +151,9 @@ describe('a header that is set when the request arrives', { timeout: 60_000 }, (
     await send('/bug');
     assert.deepEqual(failed, ['one']);
   });
+});
+
+test('a field that is repeated, even the first and more than once, has all its values in order [RFC 9110 §5.1]', () => {
+  const repeated = ['Set-Cookie', 'a', 'Undefined', 'b', 'set-cookie', 'c', 'SET-COOKIE', 'd'];
+  assert.deepEqual(joinRepeated(repeated), ['Set-Cookie', ['a', 'c', 'd'], 'Undefined', 'b']);
 });
