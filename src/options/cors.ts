@@ -44,11 +44,10 @@ const origin = textMatching(
 );
 
 function isOrigin(value: string) {
-  const example = value.replace('*', 'any');
-  if (!URL.canParse(example)) return false;
+  if (!URL.canParse(value)) return false;
 
-  const { protocol, host } = new URL(example);
-  return `${protocol}//${host}` === example;
+  const { protocol, host } = new URL(value);
+  return `${protocol}//${host}` === value;
 }
 
 /** RFC 9110 §9.1. */

@@ -422,7 +422,7 @@ for (const value of [
   test(`refuses ${value} as an origin and says what to write`, () => {
     assert.match(
       String(faultOf(origin, value)),
-      /^must be an origin .*, no "\*" but for the first of three or more labels$/,
+      /^must be an origin as browsers send it: scheme \(not file\), lower-case host, port unless default; no final "\/", no "\*" but for the first of three or more labels$/,
     );
   });
 }
