@@ -409,6 +409,14 @@ test('accepts several parameters, even if one name is part of another', () => {
   );
 });
 
+test('a path of the service that no request can have takes none from a route', () => {
+  const find = createRouter([get('/{x}', open, () => ({}))], [], [], ['/a//b', '/%zz']);
+  for (const path of ['/~', '/a', '/b', '/undefined']) {
+    const { matches, isOwn } = find(path);
+    assert.deepEqual([matches.length, isOwn], [1, false], path);
+  }
+});
+
 test('finds nothing at a path without a canonical form [RFC 3986 §2.1, §3.3]', () => {
   for (const path of [
     '//',
