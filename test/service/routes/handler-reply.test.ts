@@ -417,6 +417,6 @@ test('a result that has no JSON form throws a TypeError', () => {
 test('a handler of a get route that returns nothing gets an error that says what to return', () => {
   assert.throws(() => replyToResult(undefined, 'GET'), {
     name: 'TypeError',
-    message: /returned nothing; return an object/,
+    message: /returned nothing; return an object, an array or a reply, or fail\(404, \.\.\.\)$/,
   });
 });
