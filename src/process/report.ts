@@ -2,7 +2,7 @@
 import type { ListeningService } from '../service/create-service.ts';
 import type { ServiceOptions, ServiceValues } from '../service/options.ts';
 import { Index } from '../service/routes/pattern.ts';
-import type { Route, Routes } from '../service/routes/route.ts';
+import { literalsOf, type Route, type Routes } from '../service/routes/route.ts';
 import { namesFor } from '../settings/names.ts';
 import type { FetchErrorReason, Fields, LogEvent } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
@@ -164,11 +164,11 @@ function reportOf(deployment: Deployment, events: readonly Event[], probed: read
 /** Which route takes paths from which other. */
 function takenPaths({ routes }: Routes) {
   const index = new Index<Route>();
-  for (const route of routes) index.add(route.literals, route);
+  for (const route of routes) index.add(literalsOf(route), route);
 
   return routes.flatMap((route) => {
     // An empty segment, which no pattern has, is one that only parameters match.
-    const texts = route.literals?.map((literal) => literal ?? '') ?? [];
+    const texts = literalsOf(route)?.map((literal) => literal ?? '') ?? [];
     const [, ...others] = index.find(texts).filter(({ method }) => method === route.method);
     return others.map(({ method, pattern }) => `${method} ${route.pattern} takes paths from ${pattern}`);
   });

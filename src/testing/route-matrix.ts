@@ -5,7 +5,14 @@ import { STATUSES } from '../gate/replies/challenge.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
 import { createRouter, isBelow, isMount } from '../service/routes/router.ts';
-import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
+import {
+  literalsOf,
+  upstream,
+  withAccess,
+  withHandler,
+  type Route,
+  type Routes,
+} from '../service/routes/route.ts';
 import { createGate, type Gate } from '../gate/create-gate.ts';
 import { createService, OWN_ROUTES, problemsOf } from '../service/create-service.ts';
 import { createTestIssuer, type TestIssuer } from './test-issuer.ts';
@@ -76,7 +83,7 @@ const methodOf = (route: Route) => (isMount(route) ? 'OPTIONS' : route.method);
 
 /** Is in no pattern, so that no more specific route takes the path. */
 function freeText(routes: readonly Route[], text = 'x'): string {
-  const isTaken = routes.some(({ literals }) => literals?.includes(text));
+  const isTaken = routes.some((route) => literalsOf(route)?.includes(text));
   return isTaken ? freeText(routes, `${text}x`) : text;
 }
 

@@ -64,11 +64,10 @@ interface RouteParts {
 }
 
 class MadeRoute implements RouteParts {
-  readonly #isGenuine = true;
+  /** Undefined where the pattern is invalid. */
+  readonly #literals;
   readonly method;
   readonly pattern;
-  /** Undefined where the pattern is invalid. */
-  readonly literals;
   readonly access;
   readonly query;
   readonly body;
@@ -78,7 +77,7 @@ class MadeRoute implements RouteParts {
   constructor({ method, pattern, access, query, body, handler, mounted }: RouteParts) {
     this.method = method;
     this.pattern = pattern;
-    this.literals = Object.freeze(parsePattern(pattern));
+    this.#literals = parsePattern(pattern);
     this.access = access;
     this.query = query;
     this.body = body;
@@ -88,7 +87,11 @@ class MadeRoute implements RouteParts {
   }
 
   static is(route: unknown): route is MadeRoute {
-    return #isGenuine in Object(route);
+    return #literals in Object(route);
+  }
+
+  static literalsOf(route: MadeRoute) {
+    return route.#literals;
   }
 }
 
@@ -98,7 +101,7 @@ hideConstructor(MadeRoute);
 export interface Route extends MadeRoute {}
 
 /** In JavaScript, a route may be anything. */
-export const isRoute = MadeRoute.is;
+export const { is: isRoute, literalsOf } = MadeRoute;
 
 /** The same route with another handler, and without inputs. */
 export const withHandler = (route: Route, handler: Handler, access = route.access): Route =>

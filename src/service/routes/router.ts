@@ -15,6 +15,7 @@ import {
 import {
   isRoute,
   isRule,
+  literalsOf,
   upstream,
   type Mount,
   type PathParameters,
@@ -92,7 +93,7 @@ type CreateMatch = (texts: readonly string[], demands: readonly DecidedAccess<un
 
 function indexOf(routes: readonly Route[]) {
   const index = new Index<CreateMatch>();
-  for (const route of routes) index.add(route.literals, matchesOf(route));
+  for (const route of routes) index.add(literalsOf(route), matchesOf(route));
   return index;
 }
 
@@ -149,7 +150,8 @@ function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], is
     if (!isRoute(route)) return `routes[${at}]: ${NO_ROUTE}`;
     if (isMount(route)) return [];
 
-    const { method, pattern, literals } = route;
+    const { method, pattern } = route;
+    const literals = literalsOf(route);
     const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
     const ofRoute = isPlaced(route, isPolicy) ? ofPattern : [MISPLACED, ...ofPattern];
     const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);

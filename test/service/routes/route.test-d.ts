@@ -41,7 +41,7 @@ export const allThatAHandlerIsTold = is<
 declare const shownOfRoutes: keyof Route;
 
 export const allThatARowShows = is<
-  'method' | 'pattern' | 'literals' | 'access' | 'query' | 'body' | 'handler' | 'mounted'
+  'method' | 'pattern' | 'access' | 'query' | 'body' | 'handler' | 'mounted'
 >()(shownOfRoutes);
 
 const both = needs(scope('read'), claimEquals('org', 'a1'));
