@@ -38,7 +38,7 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   readonly #client: Client;
   /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
   #mayRecord = true;
-  /** Until when one verdict does not show that the server records all proofs; 0 unless it has refused one. */
+  /** Until when one verdict does not show that the server records all proofs. */
   #refusesUntilMillis = 0;
   #lastLogged = '';
   #tellOutcome = () => {};
@@ -105,7 +105,6 @@ export class SharedReplayStore implements ReplayStore, Watcher {
     if (verdict === undefined) return 'unavailable';
 
     if (this.#clock.monotonic() >= this.#refusesUntilMillis) {
-      this.#refusesUntilMillis = 0;
       this.#mayRecord = true;
       this.#logReady();
     }
