@@ -144,7 +144,7 @@ export function claimGuard(
   passes: (caller: Caller) => boolean,
 ): Guard {
   // An expected `undefined` would match a missing claim.
-  if (!isDemand) throw new TypeError(`${name}: demands nothing; give it a value, or a function that checks`);
+  if (!isDemand) throw new TypeError(`${name}: demands nothing; give it text, number, boolean or function`);
 
   requireShowable(name, shown);
   return new MadeGuard(name, passes, refuse('claim-missing', { description }), undefined);
@@ -154,6 +154,6 @@ export function claimGuard(
 const SHOWABLE = /^[\x20-\x21\x23-\x3c\x3e-\x5b\x5d-\x7e]{1,200}$/;
 
 export function requireShowable(name: string, shown: string) {
-  const isShowable = isListOf(SHOWABLE, [shown]);
-  if (!isShowable) throw new TypeError(`${name}: needs 1 to 200 printable ASCII characters, no ", \\ and =`);
+  const isShown = isListOf(SHOWABLE, [shown]);
+  if (!isShown) throw new TypeError(`${name}: needs 1 to 200 printable ASCII characters except ", \\ and =`);
 }

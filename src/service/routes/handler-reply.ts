@@ -15,6 +15,8 @@ const REFUSED_FIELDS = (
 
 const REFUSED = 'must not be set by a reply; a Response may set set-cookie and www-authenticate';
 
+const UNSENDABLE = 'a header field cannot be sent; its name must be a token, and its value printable ASCII';
+
 /** RFC 9110 §5.5. Stricter: only ASCII. */
 const VALUE = /^(?:[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?)?$/;
 
@@ -92,7 +94,7 @@ function fieldsOf(isJson: boolean, headers: Headers = {}) {
     if (REFUSED_FIELDS.includes(lowerName)) throw new UsageError(`${lowerName} ${REFUSED}`);
     // Node would throw on writing, too late for a 500.
     if (!FIELD_NAME.test(name) || typeof value !== 'string' || !VALUE.test(value)) {
-      throw new UsageError('a header field cannot be sent; its value must be text in printable ASCII');
+      throw new UsageError(UNSENDABLE);
     }
     fields.set(lowerName, value);
   }

@@ -254,7 +254,7 @@ test('accepts every character of a scope-token [RFC 6749 §3.3]', () => {
 for (const text of ['a"b', 'a\\b', 'a\nb', 'a\rb', 'é', '\u007f', '中', '\u0000', '\u001f', 'a=b']) {
   test(`refuses a claim name with ${JSON.stringify(text)}, which no challenge can carry [RFC 6750 §3, G16]`, () => {
     const wrong = (name: string) =>
-      new TypeError(`${name}: needs 1 to 200 printable ASCII characters, no ", \\ and =`);
+      new TypeError(`${name}: needs 1 to 200 printable ASCII characters except ", \\ and =`);
 
     assert.throws(() => claimEquals(text, 'x'), wrong(`claim ${text} equals x`));
     assert.throws(() => claimIncludes(text, ['x']), wrong(`claim ${text} includes x`));
@@ -275,7 +275,7 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
 
   for (const what of ['', `${LONGEST}x`, undefined, null, 7, ['x']] as never[]) {
     const wrong = (name: string) =>
-      new TypeError(`${name}: needs 1 to 200 printable ASCII characters, no ", \\ and =`);
+      new TypeError(`${name}: needs 1 to 200 printable ASCII characters except ", \\ and =`);
 
     assert.throws(() => claimCheck(what, () => true), wrong(`claims ${what}`));
     assert.throws(() => claimEquals(what, 'x'), wrong(`claim ${what} equals x`));
@@ -284,7 +284,7 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
 });
 
 const demandsNothing = (name: string) =>
-  new TypeError(`${name}: demands nothing; give it a value, or a function that checks`);
+  new TypeError(`${name}: demands nothing; give it text, number, boolean or function`);
 
 test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
   const absent = undefined as never;
@@ -375,7 +375,9 @@ test('admits no caller by a guard that returns a promise [H2]', () => {
 });
 
 test('refuses a guard whose name a challenge cannot show, with an error that names it', () => {
-  const wrong = new TypeError('claim é equals x: needs 1 to 200 printable ASCII characters, no ", \\ and =');
+  const wrong = new TypeError(
+    'claim é equals x: needs 1 to 200 printable ASCII characters except ", \\ and =',
+  );
   assert.throws(() => claimEquals('é', 'x'), wrong);
 });
 

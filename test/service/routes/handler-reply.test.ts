@@ -151,7 +151,7 @@ for (const [what, [name, value]] of Object.entries<readonly [name: string, value
   'no value': ['A'],
 })) {
   test(`reply throws if a header field has ${what} [RFC 9110 §5.5, §5.6.2]`, () => {
-    const message = 'a header field cannot be sent; its value must be text in printable ASCII';
+    const message = 'a header field cannot be sent; its name must be a token, and its value printable ASCII';
     const headers = { B: '2', [name]: value as string };
     assert.throws(() => reply(200, {}, headers), { name: 'TypeError', message });
   });

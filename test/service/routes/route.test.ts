@@ -200,7 +200,7 @@ test('no route or rule can be made with an invalid guard or input', () => {
     ['scope a b: not all are scopes; pass each separately', () => get('/x', needs(scope('a b')), never)],
     ['scope a b: not all are scopes; pass each separately', () => under('/x', needs(scope('a b')))],
     [
-      'claim é equals 1: needs 1 to 200 printable ASCII characters, no ", \\ and =',
+      'claim é equals 1: needs 1 to 200 printable ASCII characters except ", \\ and =',
       () => get('/x', needs(scope('a'), claimEquals('é', 1)), never),
     ],
     ['any scope of : not all are scopes; pass each separately', () => post('/x', needs(anyScope('')), never)],
