@@ -82,6 +82,13 @@ export const SHORTCUTS: readonly Shortcut[] = [
     '',
   ),
   shortcut(
+    "the lengths of the names of a reply's fields are compared first",
+    'no-token',
+    'service/request/exchange.ts',
+    'other.length === name.length && ',
+    '',
+  ),
+  shortcut(
     'a valid host is not checked again',
     'no-token',
     'verify/request/facts.ts',
