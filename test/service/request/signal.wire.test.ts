@@ -68,6 +68,24 @@ async function openRoutes(context: TestContext, environment: RoutesToTest['envir
   return { ...app, calls, held };
 }
 
+/** A call whose client leaves with a reset. `leave` resolves once the service has noticed. */
+async function openLeaving(context: TestContext, bytes: string) {
+  const { port, held, server } = await openRoutes(context);
+  const accepted = once(server, 'connection');
+  const wire = await openWire(port);
+  wire.send(bytes);
+  const [socket] = await accepted;
+  const call = await held();
+  const gone = new Promise((resolve) => socket.once('close', resolve));
+
+  const leave = () => {
+    wire.socket.resetAndDestroy();
+    return gone;
+  };
+
+  return { wire, call, leave };
+}
+
 const GET = 'GET /hold HTTP/1.1\r\nHost: a\r\n\r\n';
 const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1';
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
@@ -100,15 +118,8 @@ describe('the signal', { timeout: 30_000 }, () => {
     });
 
     test(`of ${what} has already aborted when it is first read after the client has gone`, async (t) => {
-      const { port, held, server } = await openRoutes(t);
-      const accepted = once(server, 'connection');
-      const wire = await openWire(port);
-      wire.send(bytes);
-      const [socket] = await accepted;
-      const call = await held();
-      const gone = new Promise((resolve) => socket.once('close', resolve));
-      wire.socket.resetAndDestroy();
-      await gone;
+      const { call, leave } = await openLeaving(t, bytes);
+      await leave();
       await turns();
       assert.equal(call.signal.aborted, true);
     });
@@ -130,17 +141,10 @@ describe('the signal', { timeout: 30_000 }, () => {
   }
 
   test('has not aborted when it is first read once the response is written, though the client has gone since', async (t) => {
-    const { port, held, server } = await openRoutes(t);
-    const accepted = once(server, 'connection');
-    const wire = await openWire(port);
-    wire.send(GET);
-    const [socket] = await accepted;
-    const call = await held();
+    const { wire, call, leave } = await openLeaving(t, GET);
     call.response();
     await wire.until((text) => text.endsWith('}'));
-    const gone = new Promise((resolve) => socket.once('close', resolve));
-    wire.socket.resetAndDestroy();
-    await gone;
+    await leave();
     assert.equal(call.signal.aborted, false);
   });
 
