@@ -33,7 +33,7 @@ export interface ResponseEvent extends RequestEvent {
   readonly route: string | null;
   /** `null` if no response was sent. */
   readonly status: number | null;
-  /** From the arrival of the request. */
+  /** From the arrival of the request until its response was written, or its client had gone. */
   readonly durationMillis: number;
 }
 
@@ -43,7 +43,7 @@ export type OnVerdict = (event: VerdictEvent) => unknown;
 /** Called soon after each response, and for a client that has gone. If it fails, the log says so. */
 export type OnResponse = (event: ResponseEvent) => unknown;
 
-/** Called with what was thrown, and what is known of the request. What it throws is ignored. */
+/** Called with the cause of each 500, and with what is known of its request. Its own errors are ignored. */
 export type OnError = (error: unknown, request: Pick<ResponseEvent, 'method' | 'route'>) => unknown;
 
 /** Calls a hook soon. Never rejects. `more` is what the event has besides, or in place of it. */

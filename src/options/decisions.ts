@@ -12,7 +12,7 @@ import { MadeGuard, requireShowable } from '../gate/rules/guards.ts';
 
 /** What a decision is about. */
 export interface DecisionRequest {
-  /** The caller, whom all other guards let pass. */
+  /** All other guards have let it pass. */
   readonly caller: Caller;
   /** Empty in `gate.authorize`. */
   readonly method: string;
@@ -30,7 +30,7 @@ export interface DecisionOptions {
   readonly timeoutSeconds?: number | undefined;
 }
 
-/** Says, directly or as a promise, whether a request may pass. `signal` is for its own requests. */
+/** Returns whether a request may pass, or a promise of that. `signal` is for its own requests. */
 export type DecisionFunction = (request: DecisionRequest) => boolean | PromiseLike<boolean>;
 
 /** What came of asking. `value` is the function's own. */

@@ -13,7 +13,7 @@ import { Part } from '../verify/base/part.ts';
 import type { KeyAccess, KeyAccessPart } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 
-/** The options of `keyAccess`. At least one. */
+/** The options of `keyAccess`, which needs at least one. */
 export interface KeyAccessOptions {
   /** A file whose content is sent as Bearer token with the fetches of keys and of the discovery document. */
   readonly tokenFile?: string | undefined;

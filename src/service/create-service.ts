@@ -19,7 +19,7 @@ import { createRouter, isMount, routesProblems } from './routes/router.ts';
 
 /** Made by `createService`. */
 export interface Service {
-  /** Listens and resolves with the URL. Rejects with Node's error, and with an `Error` after `stop`. */
+  /** Listens and resolves with the URL. Rejects with Node's error if it cannot, and after `stop`. */
   readonly listen: () => Promise<string>;
   /**
    * Drains: no new connections. Resolves within ten seconds, after the delay that the options set: `deadline`

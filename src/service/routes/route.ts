@@ -1,6 +1,5 @@
-// How routes are written: method, path, access, inputs, handler. Only a route gives access. Promises: the
-// types of a handler's request follow from its route; a wrong route or rule throws. Does not run
-// handlers: the pipeline does.
+// How routes are written. Only a route gives access. Promises: the types of a handler's request follow from
+// its route; a wrong route or rule throws. Does not run handlers: the pipeline does.
 import type { HandlerRequest } from './handler-request.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
@@ -57,8 +56,8 @@ interface RouteParts {
   readonly method: string;
   readonly pattern: string;
   readonly access: DecidedAccess<Caller<unknown> | undefined>;
-  readonly query: QueryInput<unknown> | undefined;
-  readonly body: BodyInput<unknown> | undefined;
+  readonly query?: QueryInput<unknown> | undefined;
+  readonly body?: BodyInput<unknown> | undefined;
   readonly handler: Handler;
   readonly mounted?: Mounted | undefined;
 }
@@ -90,9 +89,7 @@ class MadeRoute implements RouteParts {
     return #literals in Object(route);
   }
 
-  static literalsOf(route: MadeRoute) {
-    return route.#literals;
-  }
+  static readonly literalsOf = (route: MadeRoute) => route.#literals;
 }
 
 hideConstructor(MadeRoute);
@@ -120,8 +117,6 @@ export const mountedRoute = (prefix: string, access: RouteParts['access'], mount
     method: '*',
     pattern: `${prefix === '/' ? '' : prefix}/**`,
     access,
-    query: undefined,
-    body: undefined,
     handler: () => {},
     mounted: Object.freeze(mounted),
   });
@@ -188,7 +183,7 @@ export function under(prefix: string, access: DecidedAccess<Caller<unknown>>): P
   return new MadeRule(parsePrefix(owner, prefix), access);
 }
 
-/** What is served, for `runService`, `createService` and others. Rules apply to all paths below theirs. */
+/** What is served: routes, and rules that `under` makes for all paths below a prefix. */
 export interface Routes {
   readonly routes: readonly Route[];
   readonly rules?: readonly PrefixRule[] | undefined;
@@ -206,8 +201,7 @@ type QueryOf<All> = All extends readonly [QueryInput<infer Output>, ...unknown[]
 type BodyOf<All> = All extends readonly [...unknown[], BodyInput<infer Output>] ? Output : undefined;
 
 /**
- * The request of a handler that is declared apart from its route. Takes the types of the route's pattern,
- * access and inputs, in this order.
+ * The request of a handler that is declared apart from its route, by its pattern, access and inputs.
  *
  * @example
  * const show = ({ parameters }: RequestOf<'/api/orders/{id}'>) => orders.find(parameters.id);
@@ -270,37 +264,36 @@ type Json = object & { readonly then?: never; readonly toJSON?: () => object };
 type WriteRoute = RouteMaker<WriteInputs, Json | void>;
 
 /**
- * A route for GET and HEAD, on a pattern such as `/api/orders/{id}`. An object or array that the handler
- * returns is the JSON body of a 200. Throws a `TypeError` for what is no access, input or handler. A wrong
- * pattern is reported at the start.
+ * A route for GET and HEAD. An object or array that the handler returns is the JSON body of a 200. Throws a
+ * `TypeError` for what is no access, input or handler; a wrong pattern is reported at the start.
  *
  * @example get('/api/orders/{id}', authenticated, ({ parameters }) => orders.find(parameters.id))
  */
 export const get: RouteMaker<ReadInputs, Json> = routeMaker('GET');
 
 /**
- * A route for POST, which may have no result (204), and a body. Throws as `get` does.
+ * A route for POST, which may accept a body. Without a result it is a 204. Throws as `get` does.
  *
  * @example post('/api/orders', authenticated, json(Order), ({ body }) => orders.add(body))
  */
 export const post: WriteRoute = routeMaker('POST');
 
 /**
- * A route for PUT, which may have no result (204), and a body. Throws as `get` does.
+ * A route for PUT, which may accept a body. Without a result it is a 204. Throws as `get` does.
  *
  * @example put('/api/orders/{id}', authenticated, json(Order), (request) => replaceOrder(request))
  */
 export const put: WriteRoute = routeMaker('PUT');
 
 /**
- * A route for PATCH, which may have no result (204), and a body. Throws as `get` does.
+ * A route for PATCH, which may accept a body. Without a result it is a 204. Throws as `get` does.
  *
  * @example patch('/api/orders/{id}', authenticated, json(Change), (request) => changeOrder(request))
  */
 export const patch: WriteRoute = routeMaker('PATCH');
 
 /**
- * A route for DELETE, which may have no result (204), and a body. Throws as `get` does.
+ * A route for DELETE, which may accept a body. Without a result it is a 204. Throws as `get` does.
  *
  * @example del('/api/orders/{id}', authenticated, ({ parameters }) => orders.remove(parameters.id))
  */
