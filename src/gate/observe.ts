@@ -169,11 +169,11 @@ const isOfProbe = ({ url = '' }: RawRequest, { facts, route, reason }: RequestRe
 
 const NO_REQUEST: unknown[] = ['malformed-http', 'header_fields_too_large', 'request_timeout'];
 
-/** `undefined` if the bytes were not a request, even if Node parsed a method. */
+/** `undefined` for `authorize`, and if the bytes were not a request, even if Node parsed a method. */
 function methodOf(request: RawRequest, { facts, reason }: RequestRecord) {
-  if (NO_REQUEST.includes(reason)) return undefined;
-
   const { method } = facts ?? request;
+  if (method === '' || NO_REQUEST.includes(reason)) return undefined;
+
   return METHODS.find((one) => one === method) ?? printable('_OTHER');
 }
 

@@ -154,6 +154,25 @@ test('onVerdict is told of a further access of a caller, which has no request', 
   ]);
 });
 
+test('a gate logs a refused or failed further access without a method, since it is about no request', async (t) => {
+  const lines: unknown[] = [];
+  const log: GateOptions['log'] = (_, message, fields) => lines.push([message, Object(fields).method]);
+  const { gate } = openGate(t, { log });
+  const { caller } = await gate.check(requestWith('/', READER), mayRead);
+  lines.length = 0;
+  gate.authorize(caller!, needs(scope('write:orders')));
+
+  const throwing = () => {
+    throw new Error('a bug');
+  };
+
+  gate.authorize(caller!, needs(claimCheck('is good', throwing)));
+  assert.deepEqual(lines, [
+    ['request refused', null],
+    ['request failed', null],
+  ]);
+});
+
 test('onVerdict is told the address that a trusted proxy adds [§28]', async (t) => {
   const { gate, events } = openGate(t, { trustProxy: true });
   await gate.check(requestWith('/', { 'X-Forwarded-For': '203.0.113.9, 198.51.100.1' }), open);
