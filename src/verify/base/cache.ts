@@ -31,7 +31,7 @@ export class Cache<Value> {
 
   /** Stores a value if its key was offered before. */
   offer(key: string, makeValue: () => Value) {
-    if (!this.#isMarked(key) || this.#generationCapacity === 0) return;
+    if (this.#generationCapacity === 0 || !this.#isMarked(key)) return;
 
     if (this.#recent.size >= this.#generationCapacity) {
       this.#older = this.#recent;

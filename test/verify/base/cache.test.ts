@@ -122,6 +122,13 @@ for (const capacity of [2, 4, 20]) {
   });
 }
 
+test('marks no key when its capacity is 0', (t) => {
+  const random = t.mock.method(Math, 'random', () => 0.5);
+  const memory = memoryOf(0, 'a', 'b', 'a');
+  assert.equal(held(memory, 'a', 'b'), '');
+  assert.equal(random.mock.callCount(), 0);
+});
+
 for (const capacity of [1, 2]) {
   test(`keeps the last two entries when its capacity is ${capacity}`, () => {
     const memory = memoryOf(capacity, 'a', 'b', 'c');
