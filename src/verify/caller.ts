@@ -1,6 +1,6 @@
 // Verified token + its credentials → Caller (RFC 9449 §7). Trusts credentials.ts for the schemes that the
-// mode accepts. Promises: unless DPoP is off, a key-bound token came with a proof of its key; one proof
-// makes one Caller (RFC 9449 §2). Does not check certificates: a part does, before any proof. Does not
+// mode accepts. Promises: unless DPoP is off, a key-bound token came with a proof of its key (RFC 9449 §2);
+// one proof makes one Caller (§11.1). Does not check certificates: a part does, before any proof. Does not
 // check scopes or claims: gate/rules/guards.ts does.
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray, type JsonObject } from './base/encoding.ts';
