@@ -1,7 +1,6 @@
 // The checks on the claims of an access token (RFC 7519 §4.1, RFC 9068 §4), in the order of
-// docs/how-a-request-is-checked.md.
-// Needs a SignedPayload. Does not check guards (gate/rules/guards.ts) or the binding to a key
-// (verify/caller.ts).
+// docs/how-a-request-is-checked.md: of a SignedPayload, or of what an issuer itself says of a token. Does not
+// check guards (gate/rules/guards.ts) or the binding to a key (verify/caller.ts).
 import { isFiniteNumber, isPresent, isTextArray, type JsonObject } from '../base/encoding.ts';
 import { refuse, type Refused } from '../base/refusal.ts';
 import { mediaType, payloadOf, type SignedPayload } from '../jws/jws.ts';
@@ -87,7 +86,7 @@ function checkSubject({ iat, sub }: JsonObject) {
 
 const ACCESS_PAYLOAD_TYPES: readonly unknown[] = ['bearer', 'dpop', 'jwt', 'at+jwt'];
 
-/** Marks of ID tokens (OpenID Connect Core §2, §3.3.2.11). */
+/** Marks of ID tokens (OpenID Connect Core §2, §3.3.2.11; FAPI 1.0 Advanced §5.1.1 for `s_hash`). */
 const ID_TOKEN_MEMBERS = ['nonce', 'at_hash', 'c_hash', 's_hash'];
 
 /** RFC 8725 §3.11, §3.12: refuses other kinds of token. Choice: a claim that is `null` counts as absent. */
