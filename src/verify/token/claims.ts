@@ -109,8 +109,9 @@ function checkTokenKind(claims: JsonObject, isAtJwt: boolean) {
 /** RFC 9068 §2.2, §4, and the claims that the options require. */
 function checkDemands(claims: JsonObject, isAtJwt: boolean, options: TokenOptions) {
   const { client_id: client, jti, iat } = claims;
-  const hasClaims = typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
-  const followsProfile = hasClaims && isAtJwt;
+  const followsProfile =
+    isAtJwt && typeof client === 'string' && typeof jti === 'string' && iat !== undefined;
+
   if (options.tokenType === 'at+jwt' && !followsProfile) return refuse('profile-required');
 
   return options.requiredClaims.some((name) => !isPresent(claims[name]))
