@@ -95,9 +95,9 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 
 /**
  * Passes when `check` returns `true`, and refuses when it returns `false`. Anything else, such as a promise
- * or an error, is a 500. `check` gets what `caller.claim` is. The challenge shows `what`: 1 to 200 characters
- * of printable ASCII without `"`, `\` and `=` (RFC 6750 §3). Throws a `TypeError` for another, and for what
- * is no function.
+ * or an error, is a 500. `check` gets the method `claim` of the caller. The challenge shows `what`: 1 to 200
+ * characters of printable ASCII without `"`, `\` and `=` (RFC 6750 §3). Throws a `TypeError` for another, and
+ * for what is no function.
  *
  * @example needs(claimCheck('age is at least 18', (claim) => Number(claim('age')) >= 18))
  */
