@@ -120,9 +120,10 @@ export function pathSegments(path: string): readonly string[] | undefined {
   // For speed: most paths have no escape.
   const isPlain = !path.includes('%');
   const segments = isPlain ? escaped : catching('URIError', () => escaped.map(decodeURIComponent));
-  const isRefused = (segment: string) => segment === '' || segment === '.' || segment === '..';
-  return segments?.some(isRefused) ? undefined : segments;
+  return segments?.some(isEmptyOrDots) ? undefined : segments;
 }
+
+const isEmptyOrDots = (segment: string) => segment === '' || segment === '.' || segment === '..';
 
 /** Stricter: what servers read in several ways, plain or escaped, and control characters. */
 const AMBIGUOUS = /[^!-~]|[#\\;]|%(?:2f|5c|3b|3f|23|25|[01][\da-f]|7f|c2%[89][\da-f])/i;
