@@ -135,6 +135,9 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
   return new MadeGuard(name, passes, refused, undefined);
 }
 
+const NO_DEMAND =
+  'demands nothing; give claimEquals text, a number or a boolean, claimCheck a function, others texts';
+
 /** `shown` is what the description has of the code's own; in JavaScript, it may be anything. */
 export function claimGuard(
   name: string,
@@ -144,7 +147,7 @@ export function claimGuard(
   passes: (caller: Caller) => boolean,
 ): Guard {
   // An expected `undefined` would match a missing claim.
-  if (!isDemand) throw new TypeError(`${name}: demands nothing; give it text, number, boolean or function`);
+  if (!isDemand) throw new TypeError(`${name}: ${NO_DEMAND}`);
 
   requireShowable(name, shown);
   return new MadeGuard(name, passes, refuse('claim-missing', { description }), undefined);

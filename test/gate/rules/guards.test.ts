@@ -284,13 +284,17 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
 });
 
 const demandsNothing = (name: string) =>
-  new TypeError(`${name}: demands nothing; give it text, number, boolean or function`);
+  new TypeError(
+    `${name}: demands nothing; ` +
+      'give claimEquals text, a number or a boolean, claimCheck a function, others texts',
+  );
 
 test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
   const absent = undefined as never;
   const none = [] as unknown as readonly [never];
   assert.throws(() => claimEquals('org_id', absent), demandsNothing('claim org_id equals undefined'));
   assert.throws(() => claimIncludes('roles', none), demandsNothing('claim roles includes '));
+  assert.throws(() => claimIncludes('roles', 'editor' as never), demandsNothing('claim roles includes '));
   assert.throws(() => claimCheck('x', absent), demandsNothing('claims x'));
   const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
   assert.throws(() => scope(...none), wrong('scope '));
