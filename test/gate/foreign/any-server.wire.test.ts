@@ -144,14 +144,16 @@ test('the gate compares a proof with the URL of a Request, but with the scheme h
   }
 });
 
-test('a proof for `/` covers the URL of a Request without a path [RFC 9110 §4.2.3]', async (t) => {
+test('a proof for `/` covers the URL of a Request without a path, with a query or not [RFC 9110 §4.2.3]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
   const key = createProofKey();
   const token = issuer.boundToken(key, READER);
-  const dpop = createProof(key, { method: 'GET', url: 'https://api.test/' }, token);
-  const headers = Object.entries({ authorization: `DPoP ${token}`, dpop });
-  const verdict = await gate.check({ method: 'GET', url: 'http://api.test', headers }, access);
-  assert.equal(verdict.refusal, undefined);
+  for (const url of ['http://api.test', 'http://api.test?a=/../b']) {
+    const dpop = createProof(key, { method: 'GET', url: 'https://api.test/' }, token);
+    const headers = Object.entries({ authorization: `DPoP ${token}`, dpop });
+    const { refusal } = await gate.check({ method: 'GET', url, headers }, access);
+    assert.equal(refusal, undefined, url);
+  }
 });
 
 test('the gate refuses repeated fields that Fetch has joined', async (t) => {
