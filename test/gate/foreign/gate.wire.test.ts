@@ -359,8 +359,10 @@ test('the gate serves no metadata without the part', async () => {
 });
 
 const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
+/** To URL, a backslash is a slash, and `#` ends a path. */
+const DOTS_OF_URL = ['/x\\../admin', '/..\\admin', '/a/..#x'];
 
-for (const url of DOTS) {
+for (const url of [...DOTS, ...DOTS_OF_URL]) {
   test(`the gate refuses the path ${url}, whatever the access, since a server may keep its dot segments, which the URI of a proof does not have [RFC 3986 §5.2.4]`, async (t) => {
     const gate = await openGate({ dpopMode: 'ALLOWED' });
     t.after(gate.close);
