@@ -144,6 +144,7 @@ const WRONG: Readonly<Record<string, readonly (readonly [value: unknown, problem
     'https://a.test/?b',
     'https://a.test/#b',
     'https://a.test/"',
+    'https://a.test/\\b',
     'https://a b.test',
     'https://a.test/b c',
     'https://a.test/é',
