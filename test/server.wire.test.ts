@@ -153,7 +153,7 @@ test('refuses a response of the provider with ambiguous framing, even if NODE_OP
   assert.equal(reason, 'connection-failed');
 });
 
-describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
+describe('the process', { concurrency: 4 }, () => {
   test('exits with 1 and every configuration problem on standard error, before it listens', async (t) => {
     const service = await runProcess(t, {
       environment: { IDP_DOMAIN: 'https://idp.test', IDP_AUDIENCE: '', PORT: 'x' },

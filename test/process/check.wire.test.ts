@@ -44,7 +44,7 @@ function problemsOf({ code, output, errors }: Outcome): readonly string[] {
 const eventIn = (report: Record<string, any>, name: string) =>
   report.events.find(({ event }: { event: string }) => event === name);
 
-describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
+describe('--check', { concurrency: 4 }, () => {
   test('reports the issuers, audiences, keys, mode and sources of the service, and exits with 0', async () => {
     const report = reportOf(
       // Shells set `_`.
@@ -656,7 +656,7 @@ describe('--check', { concurrency: 4, timeout: 120_000 }, () => {
   });
 });
 
-describe('the arguments', { concurrency: 4, timeout: 120_000 }, () => {
+describe('the arguments', { concurrency: 4 }, () => {
   const ARGUMENTS =
     'configuration: arguments: must be none, or one of --check, --probe, --help and --version';
 

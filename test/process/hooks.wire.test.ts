@@ -37,7 +37,7 @@ const routes = [
 ];
 `;
 
-describe('the hooks of a process', { concurrency: 4, timeout: 120_000 }, () => {
+describe('the hooks of a process', { concurrency: 4 }, () => {
   test('onStart is awaited before anything listens, with the options that the settings gave [§28]', async (t) => {
     const text = `await runService({ routes: [] }, {
       async onStart({ domain, audience, dpopMode, clockToleranceSeconds, shutdownDelaySeconds }) {

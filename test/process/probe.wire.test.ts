@@ -34,7 +34,7 @@ async function startLiar(t: TestContext, response: string | undefined): Promise<
   return String(server.port);
 }
 
-describe('--probe', { concurrency: 4, timeout: 120_000 }, () => {
+describe('--probe', { concurrency: 4 }, () => {
   for (const host of [undefined, '127.0.0.1', 'localhost', '::1', '::', '0.0.0.0']) {
     test(`exits with 0 when the service that listens on ${host ?? 'all addresses'} is ready`, async (t) => {
       const HOST: Environment = host === undefined ? {} : { HOST: host };

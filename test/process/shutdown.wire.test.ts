@@ -21,7 +21,7 @@ const reasons = ({ logs }: TestProcess) =>
     .filter(({ message }) => ['shutting down', 'stopped'].includes(message))
     .map(({ message, reason }) => [message, reason]);
 
-describe('the process', { concurrency: 4, timeout: 120_000 }, () => {
+describe('the process', { concurrency: 4 }, () => {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`exits with 0 after ${signal}, once idle and unused connections are closed`, async (t) => {
       const service = await runProcess(t);
