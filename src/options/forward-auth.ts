@@ -92,8 +92,8 @@ function readQuestion(request: Exchange['request']) {
 
   // No route is at a path that is empty.
   const clear = isAmbiguous(path) ? '' : path;
-  const { host, rawHeaders, socket } = facts;
-  return { method, path: clear, host, rawHeaders, socket, uri: () => askedUri(request, path) };
+  const { rawHeaders, socket } = facts;
+  return { method, path: clear, rawHeaders, socket, uri: () => askedUri(request, path) };
 }
 
 const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };

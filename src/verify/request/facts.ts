@@ -16,10 +16,11 @@ export interface RawRequest {
   readonly socket?: unknown;
 }
 
-/** HTTP/1.0 may have no `host`. `path` is not decoded. */
+/** `path` is not decoded. */
 export interface RequestFacts {
   readonly method: string;
-  readonly host: string | undefined;
+  /** HTTP/1.0 may have none, and a proxy's question has `uri`. */
+  readonly host?: string | undefined;
   readonly path: string;
   readonly rawHeaders: readonly string[];
   /**
