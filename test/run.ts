@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const TEST = fileURLToPath(new URL('.', import.meta.url));
-const FILES_OF_A_PROCESS = 8;
+const FILES_OF_A_PROCESS = 16;
 const PROCESSES = 4;
 /** A process that takes longer hangs: it is killed and reported. */
 const MOST_MILLIS = 600_000;
