@@ -88,12 +88,10 @@ const FIRST_LABEL = /^([a-z][a-z0-9+.-]*:\/\/)[a-z0-9_-]{1,63}\./;
 /** Preflights allow the methods of the routes, unless an option says which. */
 export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }: CorsContext): Cors {
   const { origins, methods: given } = options;
-  const isBearerOnly = dpopMode === 'DISABLED';
-  const methods = given.length > 0 ? given : ofRoutes;
-  const makePermission = (origin: string) => permissionOf(origin, methods, options, isBearerOnly);
+  const shared = { ...options, dpopMode, methods: given.length > 0 ? given : ofRoutes };
   const patterns = new Set(origins.filter((origin) => origin.includes('*')));
   const exact = origins.filter((origin) => !patterns.has(origin));
-  const permissions = new Map(exact.map((origin) => [origin, makePermission(origin)]));
+  const permissions = new Map(exact.map((origin) => [origin, permissionOf(origin, shared)]));
 
   function permissionFor(origin: string) {
     const listed = permissions.get(origin);
@@ -101,7 +99,7 @@ export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }:
 
     // Exactly one label in place of `*`, which is no label itself.
     const pattern = origin.replace(FIRST_LABEL, '$1*.');
-    return pattern !== origin && patterns.has(pattern) ? makePermission(origin) : undefined;
+    return pattern !== origin && patterns.has(pattern) ? permissionOf(origin, shared) : undefined;
   }
 
   return {
@@ -118,12 +116,8 @@ export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }:
   };
 }
 
-function permissionOf(
-  origin: string,
-  methods: readonly string[],
-  options: CorsValues,
-  isBearerOnly: boolean,
-) {
+function permissionOf(origin: string, options: CorsValues & Pick<CorsContext, 'dpopMode'>) {
+  const isBearerOnly = options.dpopMode === 'DISABLED';
   const permission = ['Access-Control-Allow-Origin', origin];
   if (options.credentials) permission.push('Access-Control-Allow-Credentials', 'true');
   const nonce = isBearerOnly ? [] : ['DPoP-Nonce'];
@@ -136,7 +130,7 @@ function permissionOf(
     forPreflight: [
       ...permission,
       'Access-Control-Allow-Methods',
-      methods.join(', '),
+      options.methods.join(', '),
       'Access-Control-Allow-Headers',
       allowed.join(', '),
       'Access-Control-Max-Age',

@@ -50,14 +50,13 @@ const TEXTS = new Map([
   ['--version', VERSION],
 ]);
 
-export const runService = (routes: Routes, hooks: Hooks = {}): Promise<void> =>
-  runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => OWN_ROUTES, hooks });
+export const runService = (routes: Routes, hooks: Hooks = {}, kind = OWN_ROUTES): Promise<void> =>
+  runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => kind, hooks });
 
 export async function runForwardAuth(routes: Routes, hooks: Hooks = {}): Promise<void> {
   const { createQuestionReaders: createReaders } = await import('../options/forward-auth.ts');
 
-  const kind = { ...OWN_ROUTES, createReaders, isPolicy: true };
-  return runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => kind, hooks });
+  return runService(routes, hooks, { ...OWN_ROUTES, createReaders, isPolicy: true });
 }
 
 /** What a process runs. Settings that have a problem are absent. */

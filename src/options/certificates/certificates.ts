@@ -98,7 +98,7 @@ export function clientCertificates(options: ClientCertificatesOptions): ClientCe
   if (field !== undefined) throwProblem(`${OWNER}: field`, NO_FIELD);
   if (proxies !== undefined) throwProblem(`${OWNER}: proxies`, NO_FIELD);
 
-  const createConfirm = (dpopMode: DpopMode) => createConfirmation(readSocket, dpopMode, required);
+  const createConfirm = confirming(readSocket, required);
   return Part.make(OWNER, { createConfirm, isRequired: required, source, field, proxies });
 }
 
@@ -115,7 +115,7 @@ function ofField(
   const name = shown.toLowerCase();
   const isTrusted = proxies === 'any' ? () => true : createList(proxies);
   const readField = createFieldReader(name, read, isTrusted);
-  const createConfirm = (dpopMode: DpopMode) => createConfirmation(readField, dpopMode, isRequired);
+  const createConfirm = confirming(readField, isRequired);
   const about = { source: `${source} ${shown}`, field: name, proxies };
   return Part.make(OWNER, { createConfirm, isRequired, ...about });
 }
@@ -124,33 +124,29 @@ function ofField(
 type ReadCertificate = (facts: RequestFacts) => string | Refused;
 
 /** The table of docs/certificates.md. Under DPoP, the proof is checked later. */
-function createConfirmation(
-  read: ReadCertificate,
-  dpopMode: DpopMode,
-  isRequired: boolean,
-): ConfirmCertificate {
-  const isDpopOff = dpopMode === 'DISABLED';
+const confirming =
+  (read: ReadCertificate, isRequired: boolean) =>
+  (dpopMode: DpopMode): ConfirmCertificate =>
+    function confirmCertificate(cnf, scheme, facts) {
+      const isDpopOff = dpopMode === 'DISABLED';
+      const binding = bindingOf(cnf);
+      if (binding instanceof Refused) return binding;
 
-  return function confirmCertificate(cnf, scheme, facts) {
-    const binding = bindingOf(cnf);
-    if (binding instanceof Refused) return binding;
+      const { jkt, thumbprint } = binding;
+      if (scheme === 'Bearer') {
+        // RFC 9449 §7.2: Bearer shows no key.
+        if (jkt !== undefined) return refuse(isDpopOff ? 'confirmation-refused' : 'bound-token');
+        if (thumbprint === undefined) return refuseUnbound(cnf, isDpopOff, isRequired);
+      } else if (jkt === undefined || thumbprint === undefined) {
+        return undefined;
+      }
 
-    const { jkt, thumbprint } = binding;
-    if (scheme === 'Bearer') {
-      // RFC 9449 §7.2: Bearer shows no key.
-      if (jkt !== undefined) return refuse(isDpopOff ? 'confirmation-refused' : 'bound-token');
-      if (thumbprint === undefined) return refuseUnbound(cnf, isDpopOff, isRequired);
-    } else if (jkt === undefined || thumbprint === undefined) {
-      return undefined;
-    }
+      const presented = read(facts);
+      if (presented instanceof Refused) return presented;
 
-    const presented = read(facts);
-    if (presented instanceof Refused) return presented;
-
-    // RFC 8705 §3
-    return presented === thumbprint ? undefined : refuse('certificate-mismatch');
-  };
-}
+      // RFC 8705 §3
+      return presented === thumbprint ? undefined : refuse('certificate-mismatch');
+    };
 
 function refuseUnbound(cnf: unknown, isDpopOff: boolean, isRequired: boolean) {
   // RFC 9449 §7.2

@@ -7,7 +7,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
-import { Exchange, MAX_FIELDS, RequestStream } from '../request/exchange.ts';
+import { Exchange, MAX_FIELDS, nothing, RequestStream } from '../request/exchange.ts';
 import { whenQuiet } from './listen.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { CLOSE, type Responder } from '../request/responder.ts';
@@ -44,7 +44,7 @@ function createNodeServer(requestMillis: number) {
     // Clients that closed their side get responses (RFC 9112 §9.6).
     httpAllowHalfOpen: true,
     // `close` would reset connections whose next request is in the socket.
-    closeIdleConnections: () => {},
+    closeIdleConnections: nothing,
   });
 }
 
@@ -55,7 +55,7 @@ export class Listener {
   readonly #requestMillis;
   readonly #connections = new Map<Socket, Connection>();
   #isStopping = false;
-  #cancelSweep = () => {};
+  #cancelSweep = nothing;
   #sweptAtMillis = 0;
   /** When all that had arrived before the last sweep was read. */
   #readAtMillis = 0;
@@ -129,12 +129,10 @@ export class Listener {
   }
 
   #endWithRefusal(socket: Socket, refused: Refused, request: RawRequest = { rawHeaders: [], socket }) {
-    const makeText = () => {
+    this.#connections.get(socket)?.endWith(() => {
       const reply = this.#responder.refuseConnection(refused, request);
       return replyText(reply, this.#clock.now());
-    };
-
-    this.#connections.get(socket)?.endWith(makeText);
+    });
   }
 
   #refuseArriving(socket: Socket, refused: Refused) {

@@ -1,7 +1,7 @@
 // The steps of a request: form → facts → early reply → route → decision → query and body → handler → reply.
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
-import { andThen, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, attempt, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import {
@@ -68,22 +68,15 @@ export class Pipeline {
     const asked = { facts, route, readParameters, demands: asks, isServed: true, request };
 
     const serve = (record: RequestRecord) => {
-      if (record.reason === undefined) return this.#serve(exchange, asked, record);
-      return record.isGone ? { ...record, reason: undefined, refusal: undefined } : record;
+      if (record.reason !== undefined) {
+        return record.isGone ? { ...record, reason: undefined, refusal: undefined } : record;
+      }
+
+      const run = () => this.#run(exchange, asked, record);
+      return attempt(run, (thrown) => recordThrown(exchange, record, thrown));
     };
 
     return andThen(decide(asked), serve);
-  }
-
-  #serve(exchange: Exchange, asked: Match & Asked, record: RequestRecord): MaybePromise<RequestRecord> {
-    const recover = (thrown: unknown) => recordThrown(exchange, record, thrown);
-
-    try {
-      const served = this.#run(exchange, asked, record);
-      return isPromise(served) ? served.catch(recover) : served;
-    } catch (thrown) {
-      return recover(thrown);
-    }
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */

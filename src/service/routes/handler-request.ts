@@ -114,10 +114,10 @@ export class HandlerRequest<Admitted = unknown> {
    * any. Throws a `TypeError` for `open` or anything but an access.
    */
   get authorize(): Authorize {
-    const keep = (refusal: Refusal) => this.#refusals?.push(refusal);
-
     const authorize = (access: DecidedAccess<unknown>) =>
-      authorizeCaller(access, this.#asked, this.caller, this.#options, keep);
+      authorizeCaller(access, this.#asked, this.caller, this.#options, (refusal) => {
+        this.#refusals?.push(refusal);
+      });
 
     return authorize as Authorize;
   }

@@ -104,8 +104,7 @@ function fieldsOf(headers: FetchResponse['headers'], cookies: string[]) {
   const named = connection.toLowerCase().split(/[\t ,]+/);
   if (named.includes('set-cookie')) cookies.length = 0;
 
-  const isKept = (name: string) => !OF_ONE_HOP.test(name) && !named.includes(name);
-  const kept = [...given].filter(([name]) => isKept(name));
+  const kept = [...given].filter(([name]) => !OF_ONE_HOP.test(name) && !named.includes(name));
   return new Map([...ADDED, ...kept]);
 }
 
@@ -178,9 +177,10 @@ export function replyToResult(result: unknown, method: string, hasCors = false):
 function ownReply(reply: Reply, hasCors: boolean): Reply {
   if (!hasCors) return reply;
 
-  const isKept = ([name]: Field) => !name.startsWith('access-control-');
-  return { ...reply, fields: pairsOf(reply.fields).filter(isKept).flat() };
+  return { ...reply, fields: pairsOf(reply.fields).filter(isOfHandler).flat() };
 }
+
+const isOfHandler = ([name]: Field) => !name.startsWith('access-control-');
 
 /**
  * The JSON of a plain object, an array, or a class instance with members. Throws a `TypeError` for anything
