@@ -14,6 +14,7 @@ import {
   verifiedOf,
   type Introspect,
   type Issuer,
+  type TokenVerifier,
   type VerifiedToken,
 } from '../../verify/token/verify.ts';
 import type { Answer, Questions } from './questions.ts';
@@ -32,88 +33,95 @@ const MAX_REFUSED_SECONDS = 10;
 
 type Verdict = VerifiedToken | Refused;
 
-export function createIntrospect(
-  options: IntrospectOptions,
-  questions: Questions,
-  { clock, count }: Surroundings,
-): Introspect {
-  const { tokens, cacheSeconds } = options;
-  const isAboutJwts = tokens.includes('jwt');
-  const isAboutOpaque = tokens.includes('opaque');
-  const accepted = new Answers(options.tokenCacheEntries);
-  const refused = new Answers(MAX_REFUSED);
+/** Decides on the tokens of one issuer. */
+export class Introspector implements Introspect {
+  readonly #options;
+  readonly #questions;
+  readonly #clock;
+  readonly #count;
+  readonly #accepted;
+  readonly #refused = new Answers(MAX_REFUSED);
+  readonly #isAboutOpaque;
+  readonly isAboutJwts;
 
-  /** The monotonic time of an expiry. */
-  const millisAt = (exp: number) => clock.monotonic() + exp * 1000 - clock.now();
-
-  /** RFC 7662 §4: never beyond the expiry of the response, or `exp` of a JWT. */
-  function keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
-    const { response, askedAtMillis } = answer;
-    const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
-    const ends = [response.exp, exp].filter(isFiniteNumber).map(millisAt);
-
-    const untilMillis = Math.min(askedAtMillis + seconds * 1000, ...ends);
-    (isRefused ? refused : accepted).keep(digest, answer, untilMillis);
+  constructor(options: IntrospectOptions, questions: Questions, { clock, count }: Surroundings) {
+    this.#options = options;
+    this.#questions = questions;
+    this.#clock = clock;
+    this.#count = count;
+    this.#accepted = new Answers(options.tokenCacheEntries);
+    this.#isAboutOpaque = options.tokens.includes('opaque');
+    this.isAboutJwts = options.tokens.includes('jwt');
   }
 
-  async function decide(
-    token: string,
-    found: Found,
-    accept: (response: JsonObject) => Verdict,
-    exp?: unknown,
-  ) {
+  protect(verifyToken: TokenVerifier, issuer: Issuer): TokenVerifier {
+    const found = { issuerName: issuer.name };
+
+    return (token) => {
+      if (this.#isAboutOpaque && isOpaque(token)) {
+        return this.#decide(token, found, (response) => this.#acceptOpaque(response, issuer));
+      }
+
+      const verified = verifyToken(token);
+      return this.isAboutJwts ? andThen(verified, (one) => this.#confirmJwt(token, one, issuer)) : verified;
+    };
+  }
+
+  probe() {
+    return this.#questions.probe(this.#isAboutOpaque ? randomText() : randomJwt());
+  }
+
+  async #decide(token: string, found: Found, accept: (response: JsonObject) => Verdict, exp?: unknown) {
     const digest = hash('sha256', token, 'base64url');
-    const now = clock.monotonic();
-    const kept = accepted.find(digest, now) ?? refused.find(digest, now);
-    const answer = kept ?? (await questions.answerTo(token, digest));
+    const now = this.#clock.monotonic();
+    const kept = this.#accepted.find(digest, now) ?? this.#refused.find(digest, now);
+    const answer = kept ?? (await this.#questions.answerTo(token, digest));
     if (answer instanceof Refused) return answer.with(found);
 
     const { response } = answer;
     // RFC 7662 §2.2
     const verdict = response.active === true ? accept(response) : refuse('token-inactive');
     const isRefused = verdict instanceof Refused;
-    if (kept === undefined) keep(digest, answer, isRefused, exp);
+    if (kept === undefined) this.#keep(digest, answer, isRefused, exp);
     if (isRefused) return verdict.with(found);
 
-    count?.('token', kept === undefined ? 'introspected' : 'remembered');
+    this.#count?.('token', kept === undefined ? 'introspected' : 'remembered');
     return verdict;
   }
 
-  /** RFC 7662 §2.2 */
-  function acceptOpaque(response: JsonObject, issuer: Issuer) {
-    const members = membersOf(response, issuer, options.audience);
-    const verdict = sealResponse(response, members, issuer, clock.now() / 1000);
-    const isRefused = verdict instanceof Refused;
-    return isRefused ? verdict : (checkResponse(response, issuer, options.dpopMode) ?? verdict);
+  /** RFC 7662 §4: never beyond the expiry of the response, or `exp` of a JWT. */
+  #keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
+    const { response, askedAtMillis } = answer;
+    const { cacheSeconds } = this.#options;
+    const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
+    // In monotonic time.
+    const sinceEpochMillis = this.#clock.now() - this.#clock.monotonic();
+    const ends = [response.exp, exp].filter(isFiniteNumber).map((end) => end * 1000 - sinceEpochMillis);
+
+    const untilMillis = Math.min(askedAtMillis + seconds * 1000, ...ends);
+    (isRefused ? this.#refused : this.#accepted).keep(digest, answer, untilMillis);
   }
 
-  function confirmJwt(token: string, verified: Verdict, issuer: Issuer) {
+  /** RFC 7662 §2.2 */
+  #acceptOpaque(response: JsonObject, issuer: Issuer) {
+    const { audience, dpopMode } = this.#options;
+    const members = membersOf(response, issuer, audience);
+    const verdict = sealResponse(response, members, issuer, this.#clock.now() / 1000);
+    return verdict instanceof Refused ? verdict : (checkResponse(response, issuer, dpopMode) ?? verdict);
+  }
+
+  #confirmJwt(token: string, verified: Verdict, issuer: Issuer) {
     if (verified instanceof Refused || verifiedOf(verified).issuer !== issuer) return verified;
 
     const { claims, found } = verifiedOf(verified);
     // RFC 7519 §4.1.4: asking may have taken long.
-    const accept = () => checkTimes(claims, issuer, clock.now() / 1000) ?? verified;
-    return decide(token, found, accept, claims.exp);
+    return this.#decide(
+      token,
+      found,
+      () => checkTimes(claims, issuer, this.#clock.now() / 1000) ?? verified,
+      claims.exp,
+    );
   }
-
-  return {
-    isAboutJwts,
-
-    protect(verifyToken, issuer) {
-      const found = { issuerName: issuer.name };
-
-      return function verify(token) {
-        if (isAboutOpaque && isOpaque(token)) {
-          return decide(token, found, (response) => acceptOpaque(response, issuer));
-        }
-
-        const verified = verifyToken(token);
-        return isAboutJwts ? andThen(verified, (one) => confirmJwt(token, one, issuer)) : verified;
-      };
-    },
-
-    probe: () => questions.probe(isAboutOpaque ? randomText() : randomJwt()),
-  };
 }
 
 const randomText = () => randomBytes(16).toString('base64url');

@@ -23,7 +23,7 @@ import { httpsUrl } from '../../verify/urls.ts';
 import { fileOf, NOT_READABLE, readNow } from '../key-access.ts';
 import { createAssertion, createBasic, signingKeyIn, type SigningKey } from './client.ts';
 import { IntrospectionEndpoint, type Asker } from './endpoint.ts';
-import { createIntrospect } from './introspect.ts';
+import { Introspector } from './introspect.ts';
 import { Questions } from './questions.ts';
 
 interface IntrospectionValues {
@@ -112,7 +112,7 @@ export function introspection(options: IntrospectionOptions): IntrospectionPart 
       const asker =
         createTestAsker(name, all, surroundings) ?? createAsker(values, key, issuer, all, surroundings);
       const questions = new Questions(name, asker, surroundings);
-      return createIntrospect({ ...all, ...values }, questions, surroundings);
+      return new Introspector({ ...all, ...values }, questions, surroundings);
     },
   };
   return Part.make(OWNER, content);
