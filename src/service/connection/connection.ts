@@ -59,9 +59,9 @@ export class Connection {
     this.#socket = socket;
     this.#requestMillis = requestMillis;
     // Node's own, after the last response, would reset a client that still sends.
-    socket.destroySoon = () => this.#end();
+    socket.destroySoon = this.#end;
     // `isOverdue` replaces Node's timer, which restarts with every byte.
-    socket.setTimeout = () => socket;
+    socket.setTimeout = changeNothing;
     socket.on('end', () => this.leave());
   }
 
@@ -169,13 +169,13 @@ export class Connection {
   }
 
   /** RFC 9112 §9.6: closes our side; the socket closes when the client does, or after `LINGER_MILLIS`. */
-  #end(makeText = () => '') {
+  readonly #end = (makeText?: () => string) => {
     const socket = this.#socket;
     if (!socket.writable) return;
 
-    socket.end(makeText());
+    socket.end(makeText?.() ?? '');
     this.#discardRest();
-  }
+  };
 
   #discardRest() {
     const socket = this.#socket;
@@ -238,10 +238,14 @@ export class Connection {
   }
 }
 
+function changeNothing(this: Socket) {
+  return this;
+}
+
 /** Until `resumeReading`: Node alone would resume too early. */
 export function pauseReading(socket: Socket) {
   socket.pause();
-  socket.resume = () => socket;
+  socket.resume = changeNothing;
   socket.off('resume', pauseAgain).on('resume', pauseAgain);
 }
 

@@ -149,8 +149,10 @@ export class Pipeline {
         promise.then(discardUnsent).catch(() => {});
       };
 
-      const late = () => abandon(unavailable('handler-timeout'));
-      const cancel = handlerTimeoutSeconds > 0 ? clock.after(handlerTimeoutSeconds * 1000, late) : nothing;
+      const cancel =
+        handlerTimeoutSeconds > 0
+          ? clock.after(handlerTimeoutSeconds * 1000, () => abandon(unavailable('handler-timeout')))
+          : nothing;
 
       exchange.abandon = () => abandon(CLIENT_GONE);
       promise.finally(settle).then(resolve, reject);
