@@ -78,7 +78,7 @@ export function claims<Output>(schema: Schema<Output>): ClaimsGuard<Output> {
 }
 
 class SchemaCheck<Output> {
-  readonly #schema: Schema<Output>;
+  readonly #schema;
   /** By the claims of the token: a cached one always has the same object. */
   readonly #results = new WeakMap<object, Result<Output>>();
 

@@ -90,10 +90,10 @@ const waitFor = (asking: Asking): Wait =>
 
 /** One decision: what it is, how many requests wait for it, and whether it failed when last asked. */
 class Asking {
-  readonly #what: string;
-  readonly #decide: DecisionFunction;
-  readonly #limitMillis: number;
-  readonly #refused: Refused;
+  readonly #what;
+  readonly #decide;
+  readonly #limitMillis;
+  readonly #refused;
   #waiting = 0;
   #isLost = false;
 

@@ -121,7 +121,7 @@ function createDocumentFetch({ domain, issuer, keyAccess }: IssuerValues, connec
 
 /** Keeps connections for further requests. TLS sessions are not kept: authorities may change. */
 class Connections extends Agent {
-  readonly #connect: Connect;
+  readonly #connect;
   readonly #readAuthorities;
   /** Node would make one for each connection. */
   #usualContext: SecureContext | undefined;

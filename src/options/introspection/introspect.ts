@@ -175,7 +175,7 @@ interface Kept {
  * which the oldest goes first.
  */
 export class Answers {
-  readonly #most: number;
+  readonly #most;
   readonly #kept = new Map<string, Kept>();
 
   constructor(most: number) {

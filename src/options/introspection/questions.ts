@@ -50,10 +50,10 @@ interface Turn {
 }
 
 export class Questions {
-  readonly #issuerName: string;
-  readonly #asker: Asker;
+  readonly #issuerName;
+  readonly #asker;
   readonly #clock: Clock;
-  readonly #surroundings: Surroundings;
+  readonly #surroundings;
   /** By the digest of the token. */
   readonly #open = new Map<string, Promise<Answer | Refused>>();
   readonly #turns = new Set<Turn>();

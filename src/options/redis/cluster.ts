@@ -20,9 +20,9 @@ interface Redirection {
 }
 
 export class Cluster implements Client {
-  readonly #target: Target;
-  readonly #clock: Clock;
-  readonly #watcher: Watcher;
+  readonly #target;
+  readonly #clock;
+  readonly #watcher;
   /** By host and port. */
   readonly #links = new Map<string, Link>();
   /** What waits for a node that is not connected yet. */

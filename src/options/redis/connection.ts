@@ -34,7 +34,7 @@ export interface Events {
 }
 
 export class Connection {
-  readonly #clock: Clock;
+  readonly #clock;
   readonly #socket: Socket;
   /** Commands without a reply, oldest first. */
   readonly #waiting: Command[] = [];

@@ -47,10 +47,10 @@ export interface Demand {
 }
 
 export class Link implements Client, Events {
-  readonly #access: Access;
-  readonly #locate: Locate;
-  readonly #clock: Clock;
-  readonly #watcher: Watcher;
+  readonly #access;
+  readonly #locate;
+  readonly #clock;
+  readonly #watcher;
   readonly #demand: Demand | undefined;
   #state: 'lost' | 'ready' | 'closed' = 'lost';
   #connection: Connection | undefined;

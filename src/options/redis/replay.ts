@@ -33,8 +33,8 @@ export function redisReplayStore(url: string): ReplayStorePart {
 }
 
 export class SharedReplayStore implements ReplayStore, Watcher {
-  readonly #clock: Clock;
-  readonly #log: Log;
+  readonly #clock;
+  readonly #log;
   readonly #client: Client;
   /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
   #mayRecord = true;

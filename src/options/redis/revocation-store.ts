@@ -22,7 +22,7 @@ interface Sending {
 export class RevocationStore implements Watcher {
   readonly kind: string;
   readonly #client: Client;
-  readonly #clock: Clock;
+  readonly #clock;
   readonly #logs = new Set<Log>();
   readonly #waiting = new Set<Sending>();
   #last: readonly [event: LogEvent, fields: Fields] | undefined;

@@ -143,7 +143,7 @@ export function makeRevocations(
 
 class StoredRevocations extends RevocationStore implements Revocations {
   readonly #issuers: KnownIssuers;
-  readonly #clock: Clock;
+  readonly #clock;
 
   constructor(url: string, given: readonly string[] | undefined, clock: Clock) {
     super(url, clock);

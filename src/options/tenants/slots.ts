@@ -29,7 +29,7 @@ export class Slots {
   /** Those that run, too, in the order in which they came. */
   readonly #turns = new Set<Turn>();
   readonly #running = new Set<Turn>();
-  readonly #clock: Clock;
+  readonly #clock;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -81,7 +81,7 @@ const MOST_A_SECOND = 10;
 
 /** Bounds what happens in any second. */
 export class Pace {
-  readonly #clock: Clock;
+  readonly #clock;
   /** Monotonic, the oldest first. */
   #times: readonly number[] = [];
 

@@ -32,7 +32,7 @@ const MOST_CHECKED = 10;
 /** The key set of one tenant. */
 class TenantSet {
   readonly keys: KeySet;
-  readonly #around: Surroundings;
+  readonly #around;
   #askedAtMillis = -Infinity;
   #fetchedAtMillis = -Infinity;
   #hasFailed = false;
@@ -102,9 +102,9 @@ function agesOf(sets: readonly TenantSet[]) {
 
 /** One set to the outside, for readiness and metrics. The issuer of each tenant copies its functions. */
 export class TenantKeys implements Keys {
-  readonly #tenants: readonly string[];
-  readonly #options: TenantKeysOptions;
-  readonly #around: Surroundings;
+  readonly #tenants;
+  readonly #options;
+  readonly #around;
   readonly #pace: Pace;
   readonly #sets = new Map<string, TenantSet>();
   /** Of the tenant whose set is kept fresh. */

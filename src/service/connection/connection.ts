@@ -33,7 +33,7 @@ interface UnderWay {
 
 /** The listener asks `isLate` and `isOverdue` every second. */
 export class Connection {
-  readonly #socket: Socket;
+  readonly #socket;
   readonly #requestMillis;
 
   /** RFC 9112 §9.3.2: in order. */
