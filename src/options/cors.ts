@@ -11,7 +11,7 @@ import {
 import { Part } from '../verify/base/part.ts';
 import type { Cors, CorsContext, CorsPart } from '../gate/options.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
-import { fieldValues } from '../verify/request/facts.ts';
+import { fieldValues, type RequestFacts } from '../verify/request/facts.ts';
 import { isPreflight } from './preflight.ts';
 
 interface CorsValues {
@@ -79,40 +79,48 @@ const REQUIRED = { origins: 'are missing; list those whose pages may read respon
  */
 export function cors(options: CorsOptions): CorsPart {
   const values = readOptions<CorsValues>(options, CORS_RULES, CORS_DEFAULTS, REQUIRED, 'cors');
-  return Part.make('cors', (context: CorsContext) => createCors(values, context));
+  return Part.make('cors', (context: CorsContext) => new ListedOrigins(values, context));
 }
 
 /** RFC 6454 §6.2, RFC 1035 §2.3.1: up to 63 letters, digits, hyphens; some hosts have underscores. */
 const FIRST_LABEL = /^([a-z][a-z0-9+.-]*:\/\/)[a-z0-9_-]{1,63}\./;
 
-/** Preflights allow the methods of the routes, unless an option says which. */
-export function createCors(options: CorsValues, { dpopMode, methods: ofRoutes }: CorsContext): Cors {
-  const { origins, methods: given } = options;
-  const shared = { ...options, dpopMode, methods: given.length > 0 ? given : ofRoutes };
-  const patterns = new Set(origins.filter((origin) => origin.includes('*')));
-  const exact = origins.filter((origin) => !patterns.has(origin));
-  const permissions = new Map(exact.map((origin) => [origin, permissionOf(origin, shared)]));
+class ListedOrigins implements Cors {
+  readonly vary = ['Vary', 'Origin'];
+  readonly #options;
+  readonly #patterns;
+  readonly #permissions;
 
-  function permissionFor(origin: string) {
-    const listed = permissions.get(origin);
-    if (listed !== undefined || patterns.size === 0) return listed;
+  /** Preflights allow the methods of the routes, unless an option says which. */
+  constructor(options: CorsValues, { dpopMode, methods }: CorsContext) {
+    const { origins, methods: given } = options;
+    const shared = { ...options, dpopMode, methods: given.length > 0 ? given : methods };
+    const exact = origins.filter((origin) => !origin.includes('*'));
+    this.#options = shared;
+    this.#patterns = origins.filter((origin) => origin.includes('*'));
+    this.#permissions = new Map(exact.map((origin) => [origin, permissionOf(origin, shared)]));
+  }
+
+  #permissionFor(origin: string) {
+    const listed = this.#permissions.get(origin);
+    if (listed !== undefined) return listed;
 
     // Exactly one label in place of `*`, which is no label itself.
     const pattern = origin.replace(FIRST_LABEL, '$1*.');
-    return pattern !== origin && patterns.has(pattern) ? permissionOf(origin, shared) : undefined;
+    const isListed = pattern !== origin && this.#patterns.includes(pattern);
+    return isListed ? permissionOf(origin, this.#options) : undefined;
   }
 
-  return {
-    vary: ['Vary', 'Origin'],
-    forReading: (origin = '') => permissionFor(origin)?.forReading ?? NONE,
+  forReading(origin = '') {
+    return this.#permissionFor(origin)?.forReading ?? NONE;
+  }
 
-    preflight: (facts) => {
-      if (!isPreflight(facts)) return undefined;
+  readonly preflight = (facts: RequestFacts) => {
+    if (!isPreflight(facts)) return undefined;
 
-      const origin = fieldValues(facts.rawHeaders, 'origin').join();
-      const crossOrigin = permissionFor(origin)?.forPreflight ?? NONE;
-      return { crossOrigin, reply: NO_CONTENT };
-    },
+    const origin = fieldValues(facts.rawHeaders, 'origin').join();
+    const crossOrigin = this.#permissionFor(origin)?.forPreflight ?? NONE;
+    return { crossOrigin, reply: NO_CONTENT };
   };
 }
 

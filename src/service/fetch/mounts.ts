@@ -23,41 +23,53 @@ function byLength(one: Mount, other: Mount) {
 }
 
 export function withMounts(readers: Readers, mounts: readonly Mount[], options: MountOptions): Readers {
-  if (mounts.length === 0) return readers;
+  return mounts.length === 0 ? readers : new MountReaders(readers, mounts, options);
+}
 
-  const longestFirst = mounts.toSorted(byLength);
-  const made = new Map<string, Route>();
+class MountReaders implements Readers {
+  readonly #matchRoute;
+  readonly #longestFirst;
+  readonly #options;
+  /** By method and pattern. Methods are those that Node's parser knows. */
+  readonly #made = new Map<string, Route>();
+  readonly readFacts;
+  readonly early;
 
-  /** Methods are those that Node's parser knows. */
-  function routeFor(mount: Mount, method: string) {
-    const key = `${method} ${mount.pattern}`;
-    const route = made.get(key) ?? routeOf(mount, method, options);
-    made.set(key, route);
-    return route;
+  constructor({ readFacts, early, matchRoute }: Readers, mounts: readonly Mount[], options: MountOptions) {
+    this.readFacts = readFacts;
+    this.early = early;
+    this.#matchRoute = matchRoute;
+    this.#longestFirst = mounts.toSorted(byLength);
+    this.#options = options;
   }
 
-  function matchMount({ method, path }: RequestFacts, wanted: string, matched: Matched): Matched {
-    const texts = pathSegments(path);
-    const mount = texts && longestFirst.find(({ mounted }) => isBelow(mounted.segments, texts));
-    if (mount === undefined) return matched;
-    // A URL would read these as another path.
-    if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { ...matched, matches: [] };
-
-    const route = routeFor(mount, wanted);
-    const match = { route, readParameters: () => ({}), demands: [...matched.demands, route.access] };
-    return { ...matched, matches: [match] };
-  }
-
-  const matchRoute: Readers['matchRoute'] = (facts) => {
-    const matched = readers.matchRoute(facts);
+  readonly matchRoute = (facts: RequestFacts) => {
+    const matched = this.#matchRoute(facts);
     if (matched.isOwn) return matched;
 
     const wanted = facts.method === 'HEAD' ? 'GET' : facts.method;
     const isTaken = matched.matches.some(({ route }) => route.method === wanted);
-    return isTaken ? matched : matchMount(facts, wanted, matched);
+    return isTaken ? matched : this.#matchMount(facts, wanted, matched);
   };
 
-  return { ...readers, matchRoute };
+  #matchMount({ method, path }: RequestFacts, wanted: string, matched: Matched): Matched {
+    const texts = pathSegments(path);
+    const mount = texts && this.#longestFirst.find(({ mounted }) => isBelow(mounted.segments, texts));
+    if (mount === undefined) return matched;
+    // A URL would read these as another path.
+    if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { ...matched, matches: [] };
+
+    const route = this.#routeFor(mount, wanted);
+    const match = { route, readParameters: () => ({}), demands: [...matched.demands, route.access] };
+    return { ...matched, matches: [match] };
+  }
+
+  #routeFor(mount: Mount, method: string) {
+    const key = `${method} ${mount.pattern}`;
+    const route = this.#made.get(key) ?? routeOf(mount, method, this.#options);
+    this.#made.set(key, route);
+    return route;
+  }
 }
 
 const POLICY = 'belongs to a service; a proxy passes requests to the server behind it';
