@@ -1,6 +1,7 @@
 /* The rules of the page: each finds its offences and nothing else. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { namedFunctionsOf } from './support/functions.ts';
 import { MOST_TOKENS_OF_A_FUNCTION, readPage } from './support/page.ts';
 
 const found = (text: string) => readPage(text).offences.map(({ line, what }) => `${line}: ${what}`);
@@ -98,3 +99,21 @@ test("counts a function's own tokens, including those of inner functions of one 
   const inline = `function f() {\n${spaced(most - 1)}  const g = () => h(1, 2, 3, 4);\n}\n`;
   assert.equal(found(inline).length, 1);
 });
+
+/** Only the first has a function inside another. */
+const INSIDE: Readonly<Record<string, readonly string[]>> = {
+  'function f() {\n  const g = () => 1;\n  return g;\n}\n': ['g'],
+  'const A: Record<B, (c: D) => E> = {\n  f: () => 1,\n};\n': [],
+  'function f(): (a: B) => C {\n  return d;\n}\n\nconst g = () => 1;\n': [],
+  'type A = (b: B) => [...c: C, handler: (d: D) => E];\n': [],
+};
+
+for (const [text, names] of Object.entries(INSIDE)) {
+  test(`finds the functions inside others, but no types, in ${JSON.stringify(text)}`, () => {
+    const inside = namedFunctionsOf(text).filter(({ isInside }) => isInside);
+    assert.deepEqual(
+      inside.map(({ name }) => name),
+      names,
+    );
+  });
+}
