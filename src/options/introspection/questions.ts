@@ -1,7 +1,6 @@
 // Which introspection requests are sent to an issuer, and when. Promises: a bounded number at a time, one for
 // requests with the same token, and few while they fail. Only a response of the issuer says that a token is
 // not active: whatever else happens is 503. Keeps no response.
-import type { Clock } from '../../verify/base/clock.ts';
 import { withoutPrototype, type JsonObject } from '../../verify/base/encoding.ts';
 import {
   describeBug,
@@ -52,7 +51,7 @@ interface Turn {
 export class Questions {
   readonly #issuerName;
   readonly #asker;
-  readonly #clock: Clock;
+  readonly #clock;
   readonly #surroundings;
   /** By the digest of the token. */
   readonly #open = new Map<string, Promise<Answer | Refused>>();

@@ -8,7 +8,7 @@ import { Part } from '../../verify/base/part.ts';
 import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
 import { createClient } from './client.ts';
-import type { Client, Watcher } from './link.ts';
+import type { Watcher } from './link.ts';
 import { mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';
 
@@ -35,7 +35,7 @@ export function redisReplayStore(url: string): ReplayStorePart {
 export class SharedReplayStore implements ReplayStore, Watcher {
   readonly #clock;
   readonly #log;
-  readonly #client: Client;
+  readonly #client;
   /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
   #mayRecord = true;
   /** Until when one verdict does not show that the server records all proofs. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { createClient } from './client.ts';
 import { REPLY_MILLIS } from './connection.ts';
-import { GREETING_MILLIS, type Client, type Watcher } from './link.ts';
+import { GREETING_MILLIS, type Watcher } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { PROBE_KEY } from './revocation.ts';
 import { parseTarget } from './target.ts';
@@ -20,8 +20,8 @@ interface Sending {
 }
 
 export class RevocationStore implements Watcher {
-  readonly kind: string;
-  readonly #client: Client;
+  readonly kind;
+  readonly #client;
   readonly #clock;
   readonly #logs = new Set<Log>();
   readonly #waiting = new Set<Sending>();

@@ -142,7 +142,7 @@ export function makeRevocations(
 }
 
 class StoredRevocations extends RevocationStore implements Revocations {
-  readonly #issuers: KnownIssuers;
+  readonly #issuers;
   readonly #clock;
 
   constructor(url: string, given: readonly string[] | undefined, clock: Clock) {

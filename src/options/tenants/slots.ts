@@ -11,8 +11,8 @@ const MOST_AGAIN = 5;
 const MAX_WAITING_MILLIS = 4_500;
 
 class Turn {
-  readonly isAgain: boolean;
-  readonly lateAtMillis: number;
+  readonly isAgain;
+  readonly lateAtMillis;
   begin = () => {};
   readonly begun = new Promise<void>((resolve) => {
     this.begin = resolve;

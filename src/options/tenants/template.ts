@@ -42,11 +42,11 @@ export const TEMPLATE_RULES = {
 };
 
 export class Template {
-  readonly text: string;
+  readonly text;
   /** `undefined` for every tenant of the provider. */
   readonly listed: ReadonlySet<string> | undefined;
-  readonly #before: string;
-  readonly #after: string;
+  readonly #before;
+  readonly #after;
 
   /** The rules of the options allow one slot, a whole segment of the path. */
   constructor(text: string, list: readonly string[]) {

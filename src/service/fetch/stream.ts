@@ -88,7 +88,8 @@ export class BodyWriter {
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await this.#next();
     // Earlier responses are written first.
-    if (exchange.response.socket === null && !exchange.isGone) await this.#wokenBy('socket');
+    if (exchange.response.socket === null && !exchange.isGone)
+      await this.#wokenBy('socket', exchange.response);
     const isWhole = await this.#isWhole(first);
     if (exchange.isGone) return undefined;
 
@@ -147,18 +148,19 @@ export class BodyWriter {
   }
 
   async #write(chunk: Uint8Array) {
-    const { response } = this.#exchange;
+    const { request, response } = this.#exchange;
     for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
       if (this.#isOver) return;
       const piece = chunk.subarray(at, at + PIECE_BYTES);
-      if (!response.write(piece)) await this.#wokenBy('drain');
+      // Behind a CONNECT, Node tells the socket alone.
+      if (!response.write(piece)) await this.#wokenBy('drain', request.socket);
     }
   }
 
-  #wokenBy(event: 'drain' | 'socket') {
+  #wokenBy(event: 'drain' | 'socket', emitter: NodeJS.EventEmitter) {
     return new Promise<void>((resolve) => {
       this.#wake = resolve;
-      this.#exchange.response.once(event, resolve);
+      emitter.once(event, resolve);
     });
   }
 

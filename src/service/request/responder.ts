@@ -121,13 +121,10 @@ export class Responder {
       writeHead(exchange, reply, [...fields, ...more]);
     };
 
-    const sending = {
-      clock: this.#clock,
-      expiresAtMillis: record.caller?.expiresAtMillis,
-      writeFields,
-    };
+    const expiresAtMillis = record.caller?.expiresAtMillis;
+    const sent = new BodyWriter(exchange, reply).send({ clock: this.#clock, expiresAtMillis, writeFields });
     // Without waiting, which would keep a frame for each stream.
-    void new BodyWriter(exchange, reply).send(sending).then(
+    void sent.then(
       () => this.#observe(exchange, record),
       (error) => this.#endFailed(exchange, record, error),
     );

@@ -276,6 +276,19 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     );
   });
 
+  // Node then no longer tells a response that its socket has room.
+  test('is sent whole before the refusal of a CONNECT behind it [RFC 9112 §9.3.2]', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream');
+    wire.send('CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
+    const { send, end } = bind(await source());
+    send('x'.repeat(4 * 65_536));
+    end();
+    const [whole = '', refusal] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 400)/);
+    assert.equal(parseHead(whole).content.length, 4 * 65_536);
+    assert.ok(parseHead(whole).isWhole && refusal !== undefined);
+  });
+
   test('is 500 if it fails before its first chunk, and keeps the connection', async (t) => {
     const { ask, source, logs } = await openStreams(t);
     const wire = await ask('/stream');
