@@ -88,26 +88,24 @@ const FIRST_LABEL = /^([a-z][a-z0-9+.-]*:\/\/)[a-z0-9_-]{1,63}\./;
 class ListedOrigins implements Cors {
   readonly vary = ['Vary', 'Origin'];
   readonly #options;
-  readonly #patterns;
   readonly #permissions;
 
   /** Preflights allow the methods of the routes, unless an option says which. */
   constructor(options: CorsValues, { dpopMode, methods }: CorsContext) {
     const { origins, methods: given } = options;
-    const shared = { ...options, dpopMode, methods: given.length > 0 ? given : methods };
-    const exact = origins.filter((origin) => !origin.includes('*'));
-    this.#options = shared;
-    this.#patterns = origins.filter((origin) => origin.includes('*'));
-    this.#permissions = new Map(exact.map((origin) => [origin, permissionOf(origin, shared)]));
+    const allowed = given.length > 0 ? given : methods;
+    this.#options = { ...options, dpopMode, methods: allowed };
+    const pairs = origins.map((origin) => [origin, permissionOf(origin, this.#options)] as const);
+    this.#permissions = new Map(pairs);
   }
 
   #permissionFor(origin: string) {
-    const listed = this.#permissions.get(origin);
+    const listed = origin.includes('*') ? undefined : this.#permissions.get(origin);
     if (listed !== undefined) return listed;
 
     // Exactly one label in place of `*`, which is no label itself.
     const pattern = origin.replace(FIRST_LABEL, '$1*.');
-    const isListed = pattern !== origin && this.#patterns.includes(pattern);
+    const isListed = pattern !== origin && this.#permissions.has(pattern);
     return isListed ? permissionOf(origin, this.#options) : undefined;
   }
 

@@ -1,7 +1,7 @@
 // Guards that may wait, such as for a policy engine. Promises: only `true`, in time, lets a request pass.
 // Does not cache decisions: each is asked each time it stands.
 import type { EventEmitter } from 'node:events';
-import { andThen, isPromise, type MaybePromise } from '../verify/base/clock.ts';
+import { andThen, isPromise, type Clock, type MaybePromise } from '../verify/base/clock.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
 import { readPlainOptions, type RulesOf } from '../verify/base/option.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
@@ -132,7 +132,7 @@ class Asking {
     value: PromiseLike<unknown>,
     controller: AbortController,
     request: unknown,
-    clock: Surroundings['clock'],
+    clock: Clock,
   ): Promise<Outcome> {
     this.#waiting += 1;
 

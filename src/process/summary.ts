@@ -73,10 +73,10 @@ function certificatesOf({ clientCertificates }: ServiceValues) {
 }
 
 /** What the issuers are asked about that are asked. */
-export function introspectionOf({ issuers }: ServiceValues, details?: Details) {
+export function introspectionOf({ issuers }: ServiceValues, details: Details = () => []) {
   return byName(issuers, ({ introspection }, name) => {
     const content = Part.contentOf(introspection);
-    const words = content && [...content.tokens, ...(details?.(name, content) ?? [])];
+    const words = content && [...content.tokens, ...details(name, content)];
     return words?.map(printableSetting);
   });
 }

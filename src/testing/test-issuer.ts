@@ -144,7 +144,7 @@ export function createTestIssuer(options: TestIssuerOptions = {}): TestIssuer {
 class SigningIssuer implements TestIssuer {
   readonly #key;
   readonly #header;
-  readonly #usual: Members;
+  readonly #usual;
   /** Of opaque tokens. */
   readonly #claimsOf = new Map<string, Members>();
   readonly options: TestOptions;

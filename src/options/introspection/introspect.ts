@@ -33,6 +33,8 @@ const MAX_REFUSED_SECONDS = 10;
 
 type Verdict = VerifiedToken | Refused;
 
+type Accept = (response: JsonObject) => Verdict;
+
 /** Decides on the tokens of one issuer. */
 export class Introspector implements Introspect {
   readonly #options;
@@ -41,7 +43,6 @@ export class Introspector implements Introspect {
   readonly #count;
   readonly #accepted;
   readonly #refused = new Answers(MAX_REFUSED);
-  readonly #isAboutOpaque;
   readonly isAboutJwts;
 
   constructor(options: IntrospectOptions, questions: Questions, { clock, count }: Surroundings) {
@@ -50,7 +51,6 @@ export class Introspector implements Introspect {
     this.#clock = clock;
     this.#count = count;
     this.#accepted = new Answers(options.tokenCacheEntries);
-    this.#isAboutOpaque = options.tokens.includes('opaque');
     this.isAboutJwts = options.tokens.includes('jwt');
   }
 
@@ -58,23 +58,24 @@ export class Introspector implements Introspect {
     const found = { issuerName: issuer.name };
 
     return (token) => {
-      if (this.#isAboutOpaque && isOpaque(token)) {
+      if (this.#options.tokens.includes('opaque') && isOpaque(token)) {
         return this.#decide(token, found, (response) => this.#acceptOpaque(response, issuer));
       }
 
       const verified = verifyToken(token);
-      return this.isAboutJwts ? andThen(verified, (one) => this.#confirmJwt(token, one, issuer)) : verified;
+      if (!this.isAboutJwts) return verified;
+      return andThen(verified, (one) => this.#confirmJwt(token, one, issuer));
     };
   }
 
   probe() {
-    return this.#questions.probe(this.#isAboutOpaque ? randomText() : randomJwt());
+    const { tokens } = this.#options;
+    return this.#questions.probe(tokens.includes('opaque') ? randomText() : randomJwt());
   }
 
-  async #decide(token: string, found: Found, accept: (response: JsonObject) => Verdict, exp?: unknown) {
+  async #decide(token: string, found: Found, accept: Accept, exp?: unknown) {
     const digest = hash('sha256', token, 'base64url');
-    const now = this.#clock.monotonic();
-    const kept = this.#accepted.find(digest, now) ?? this.#refused.find(digest, now);
+    const kept = this.#find(digest);
     const answer = kept ?? (await this.#questions.answerTo(token, digest));
     if (answer instanceof Refused) return answer.with(found);
 
@@ -89,6 +90,11 @@ export class Introspector implements Introspect {
     return verdict;
   }
 
+  #find(digest: string) {
+    const now = this.#clock.monotonic();
+    return this.#accepted.find(digest, now) ?? this.#refused.find(digest, now);
+  }
+
   /** RFC 7662 §4: never beyond the expiry of the response, or `exp` of a JWT. */
   #keep(digest: string, answer: Answer, isRefused: boolean, exp: unknown) {
     const { response, askedAtMillis } = answer;
@@ -96,9 +102,11 @@ export class Introspector implements Introspect {
     const seconds = isRefused ? Math.min(cacheSeconds, MAX_REFUSED_SECONDS) : cacheSeconds;
     // In monotonic time.
     const sinceEpochMillis = this.#clock.now() - this.#clock.monotonic();
-    const ends = [response.exp, exp].filter(isFiniteNumber).map((end) => end * 1000 - sinceEpochMillis);
-
-    const untilMillis = Math.min(askedAtMillis + seconds * 1000, ...ends);
+    const expiries = [response.exp, exp].filter(isFiniteNumber);
+    const untilMillis = Math.min(
+      askedAtMillis + seconds * 1000,
+      ...expiries.map((expiry) => expiry * 1000 - sinceEpochMillis),
+    );
     (isRefused ? this.#refused : this.#accepted).keep(digest, answer, untilMillis);
   }
 

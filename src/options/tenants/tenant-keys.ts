@@ -105,7 +105,7 @@ export class TenantKeys implements Keys {
   readonly #tenants;
   readonly #options;
   readonly #around;
-  readonly #pace: Pace;
+  readonly #pace;
   readonly #sets = new Map<string, TenantSet>();
   /** Of the tenant whose set is kept fresh. */
   #kept = 0;

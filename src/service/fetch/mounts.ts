@@ -23,21 +23,20 @@ function byLength(one: Mount, other: Mount) {
 }
 
 export function withMounts(readers: Readers, mounts: readonly Mount[], options: MountOptions): Readers {
-  return mounts.length === 0 ? readers : new MountReaders(readers, mounts, options);
+  if (mounts.length === 0) return readers;
+
+  const { matchRoute } = new MountSearch(readers.matchRoute, mounts, options);
+  return { ...readers, matchRoute };
 }
 
-class MountReaders implements Readers {
+class MountSearch {
   readonly #matchRoute;
   readonly #longestFirst;
   readonly #options;
   /** By method and pattern. Methods are those that Node's parser knows. */
   readonly #made = new Map<string, Route>();
-  readonly readFacts;
-  readonly early;
 
-  constructor({ readFacts, early, matchRoute }: Readers, mounts: readonly Mount[], options: MountOptions) {
-    this.readFacts = readFacts;
-    this.early = early;
+  constructor(matchRoute: Readers['matchRoute'], mounts: readonly Mount[], options: MountOptions) {
     this.#matchRoute = matchRoute;
     this.#longestFirst = mounts.toSorted(byLength);
     this.#options = options;
@@ -54,7 +53,9 @@ class MountReaders implements Readers {
 
   #matchMount({ method, path }: RequestFacts, wanted: string, matched: Matched): Matched {
     const texts = pathSegments(path);
-    const mount = texts && this.#longestFirst.find(({ mounted }) => isBelow(mounted.segments, texts));
+    if (texts === undefined) return matched;
+
+    const mount = this.#longestFirst.find(({ mounted }) => isBelow(mounted.segments, texts));
     if (mount === undefined) return matched;
     // A URL would read these as another path.
     if (/[\\#]/.test(path) || OTHER_METHODS.includes(method)) return { ...matched, matches: [] };

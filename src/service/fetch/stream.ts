@@ -88,8 +88,7 @@ export class BodyWriter {
     // Before the head, so that a bug is a 500.
     const first = isEventStream ? undefined : await this.#next();
     // Earlier responses are written first.
-    if (exchange.response.socket === null && !exchange.isGone)
-      await this.#wokenBy('socket', exchange.response);
+    if (exchange.response.socket === null && !exchange.isGone) await this.#wokenBy('socket');
     const isWhole = await this.#isWhole(first);
     if (exchange.isGone) return undefined;
 
@@ -157,7 +156,7 @@ export class BodyWriter {
     }
   }
 
-  #wokenBy(event: 'drain' | 'socket', emitter: NodeJS.EventEmitter) {
+  #wokenBy(event: 'drain' | 'socket', emitter: NodeJS.EventEmitter = this.#exchange.response) {
     return new Promise<void>((resolve) => {
       this.#wake = resolve;
       emitter.once(event, resolve);

@@ -122,9 +122,9 @@ export class Responder {
     };
 
     const expiresAtMillis = record.caller?.expiresAtMillis;
-    const sent = new BodyWriter(exchange, reply).send({ clock: this.#clock, expiresAtMillis, writeFields });
+    const writer = new BodyWriter(exchange, reply);
     // Without waiting, which would keep a frame for each stream.
-    void sent.then(
+    void writer.send({ clock: this.#clock, expiresAtMillis, writeFields }).then(
       () => this.#observe(exchange, record),
       (error) => this.#endFailed(exchange, record, error),
     );

@@ -104,7 +104,8 @@ function fieldsOf(headers: FetchResponse['headers'], cookies: string[]) {
   const named = connection.toLowerCase().split(/[\t ,]+/);
   if (named.includes('set-cookie')) cookies.length = 0;
 
-  const kept = [...given].filter(([name]) => !OF_ONE_HOP.test(name) && !named.includes(name));
+  const ofMessage = [...given].filter(([name]) => !OF_ONE_HOP.test(name));
+  const kept = ofMessage.filter(([name]) => !named.includes(name));
   return new Map([...ADDED, ...kept]);
 }
 
