@@ -1,6 +1,6 @@
 // What a gate and a service share, made of their options: issuers and keys, the checks of tokens and proofs,
 // the decision, replies, and the observer of requests.
-import type { Clock } from '../verify/base/clock.ts';
+import { nothing, type Clock } from '../verify/base/clock.ts';
 import type { Log, Surroundings } from '../verify/base/events.ts';
 import { Part } from '../verify/base/part.ts';
 import { createSenderCheck } from '../verify/caller.ts';
@@ -67,7 +67,7 @@ export function createChecks(values: GateValues, serving: Serving): Checks {
 const refresh = ({ keys }: Issuer) => keys.refresh();
 
 function surroundingsOf(values: GateValues, { clock }: Serving): Surroundings {
-  const { log = () => {}, level } = values.log ?? {};
+  const { log = nothing, level } = values.log ?? {};
   return { clock, log, count: Part.contentOf(values.metrics)?.count, level };
 }
 

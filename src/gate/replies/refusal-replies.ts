@@ -1,6 +1,6 @@
 // The reply to a refusal or an error, with all its fields. Promises: anything but a refusal becomes a 500
 // that reveals nothing.
-import { ignoreErrors } from '../../verify/base/clock.ts';
+import { ignoreErrors, nothing } from '../../verify/base/clock.ts';
 import { describeBug, type Fields } from '../../verify/base/events.ts';
 import { fieldValues, type RawRequest } from '../../verify/request/facts.ts';
 import type { Found, Refusal } from '../../verify/base/refusal.ts';
@@ -46,7 +46,7 @@ export interface Replies {
 export function createReplies(
   options: ReplyOptions,
   crossOrigin: CrossOrigin,
-  onError: OnError = () => {},
+  onError: OnError = nothing,
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
 

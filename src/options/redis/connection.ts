@@ -43,7 +43,7 @@ export class Connection {
   /** Whether replies are timed one by one. */
   #isReady = false;
   #reasonOfEnd = CLOSED;
-  #cancelTimer: () => void;
+  #cancelTimer;
 
   constructor(endpoint: Endpoint, clock: Clock, events: Events) {
     this.#clock = clock;

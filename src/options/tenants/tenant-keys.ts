@@ -31,7 +31,7 @@ const MOST_CHECKED = 10;
 
 /** The key set of one tenant. */
 class TenantSet {
-  readonly keys: KeySet;
+  readonly keys;
   readonly #around;
   #askedAtMillis = -Infinity;
   #fetchedAtMillis = -Infinity;

@@ -159,6 +159,10 @@ export class Connection {
   /** Ends it with the response to CONNECT, or to bytes that are not a request. Only the first call counts. */
   endWith(makeText: () => string) {
     this.#makeFinalText ??= makeText;
+    // After a CONNECT, Node does not tell a stream that there is room.
+    this.#socket.on('drain', () => {
+      this.#underWay[0]?.exchange.response.emit('drain');
+    });
     // Requests that have arrived are still served.
     pauseReading(this.#socket);
     this.#endWithFinalText();

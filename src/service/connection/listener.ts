@@ -3,11 +3,11 @@
 // service/request/responder.ts and connection.ts do.
 import { createServer, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Clock } from '../../verify/base/clock.ts';
+import { nothing, type Clock } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
-import { Exchange, MAX_FIELDS, nothing, RequestStream } from '../request/exchange.ts';
+import { Exchange, MAX_FIELDS, RequestStream } from '../request/exchange.ts';
 import { whenQuiet } from './listen.ts';
 import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
 import { CLOSE, type Responder } from '../request/responder.ts';

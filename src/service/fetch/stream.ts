@@ -1,9 +1,9 @@
 // Sends a `Response`: its head, then its body as it comes. Promises: reads at most one chunk ahead of what
 // the socket accepts; no part looks like the whole; an event stream ends with its token and with a drain.
-import { ignoreErrors, type Clock } from '../../verify/base/clock.ts';
+import { ignoreErrors, nothing, type Clock } from '../../verify/base/clock.ts';
 import { isBytes } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
-import { nothing, type Exchange } from '../request/exchange.ts';
+import type { Exchange } from '../request/exchange.ts';
 import type { BodyReader, FetchBody, ResponseReply } from '../routes/handler-result.ts';
 
 /** Of one write, so that a client that reads slowly is not taken for one that has stopped. */
@@ -147,19 +147,18 @@ export class BodyWriter {
   }
 
   async #write(chunk: Uint8Array) {
-    const { request, response } = this.#exchange;
+    const { response } = this.#exchange;
     for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
       if (this.#isOver) return;
       const piece = chunk.subarray(at, at + PIECE_BYTES);
-      // Behind a CONNECT, Node tells the socket alone.
-      if (!response.write(piece)) await this.#wokenBy('drain', request.socket);
+      if (!response.write(piece)) await this.#wokenBy('drain');
     }
   }
 
-  #wokenBy(event: 'drain' | 'socket', emitter: NodeJS.EventEmitter = this.#exchange.response) {
+  #wokenBy(event: 'drain' | 'socket') {
     return new Promise<void>((resolve) => {
       this.#wake = resolve;
-      emitter.once(event, resolve);
+      this.#exchange.response.once(event, resolve);
     });
   }
 

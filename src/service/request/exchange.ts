@@ -5,6 +5,7 @@
 // does).
 import { AsyncResource } from 'node:async_hooks';
 import { IncomingMessage, type ServerResponse } from 'node:http';
+import { nothing } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 
@@ -85,8 +86,6 @@ interface ConnectionState {
 
 /** What becomes of bytes that still arrive: `read` is for a body that its handler reads meanwhile. */
 export type AfterLast = 'pause' | 'drop' | 'read';
-
-export const nothing = () => {};
 
 export class Exchange {
   readonly request;

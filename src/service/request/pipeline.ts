@@ -1,7 +1,7 @@
 // The steps of a request: form → facts → early reply → route → decision → query and body → handler → reply.
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
-import { andThen, attempt, isPromise, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, attempt, isPromise, nothing, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import {
@@ -18,7 +18,7 @@ import { CLIENT_GONE } from '../routes/body.ts';
 import { HandlerRequest, queryOf, type HandlerOptions, type Inputs } from '../routes/handler-request.ts';
 import type { Match, Matched } from '../routes/router.ts';
 import type { Route } from '../routes/route.ts';
-import { checkMessage, nothing, type Exchange } from './exchange.ts';
+import { checkMessage, type Exchange } from './exchange.ts';
 
 /** What is asked, and which route it is about. */
 export interface Readers {

@@ -1,6 +1,7 @@
 // Reads a body, as bytes or strict JSON (docs/routes-reference.md), after access is granted. Promises: reads
 // nothing if the header fields rule it out; keeps no more than the limit. Does not check what the JSON says:
 // the route's schema does.
+import { nothing } from '../../verify/base/clock.ts';
 import { parseJson } from '../../verify/base/encoding.ts';
 import { ByteBuffer } from '../../verify/base/byte-buffer.ts';
 import { refuse } from '../../verify/base/refusal.ts';
@@ -37,7 +38,7 @@ export function readBody(
   source: BodySource,
   types: readonly string[],
   limitBytes: number,
-  checkMore: (contentType: string) => void = () => {},
+  checkMore: (contentType: string) => void = nothing,
 ): Promise<Buffer> {
   const { headers } = source.request;
   const length = Number(headers['content-length'] ?? 0);

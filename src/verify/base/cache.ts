@@ -12,11 +12,11 @@ const STAYS = 1 / 32;
  * that no client can choose, such as those of a digest or signature.
  */
 export class Cache<Value> {
-  readonly #generationCapacity: number;
+  readonly #generationCapacity;
   #recent = new Map<string, Value>();
   #older = new Map<string, Value>();
   /** The last two offered keys of each slot, the last one first. */
-  readonly #marks: Int32Array;
+  readonly #marks;
 
   constructor(capacity: number) {
     this.#generationCapacity = Math.ceil(capacity / 2);

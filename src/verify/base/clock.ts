@@ -19,6 +19,8 @@ export const systemClock: Clock = {
   },
 };
 
+export const nothing = () => {};
+
 export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Looks for `then`: libraries bring their own promise classes. */

@@ -8,9 +8,9 @@ export const TAKEN = 'serves another already; make one more';
 
 /** Made by one of the functions that the options name. */
 export class Part<Option extends string, Content> {
-  readonly #option: Option;
-  readonly #content: Content;
-  readonly #isShared: boolean;
+  readonly #option;
+  readonly #content;
+  readonly #isShared;
   #isUsed = false;
 
   private constructor(option: Option, content: Content, isShared: boolean) {

@@ -1,7 +1,7 @@
 // The replay store: used proofs (RFC 9449 §11.1). Other clients cannot fill it: proofs get here after every
 // other check. Promises: drops no live entry; holds at most `capacity` entries of about 120 bytes.
 import { hash } from 'node:crypto';
-import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../base/clock.ts';
+import { andThen, attempt, isPromise, nothing, type Clock, type MaybePromise } from '../base/clock.ts';
 import { describeBug, type Fields, type Log } from '../base/events.ts';
 
 /** `new`: recorded now. `seen`: earlier. `full`: not recorded. `unavailable`: unknown. */
@@ -57,7 +57,7 @@ export class LocalReplayStore implements ReplayStore {
   #lastDropped = -Infinity;
 
   /** For proofs that can pass for `windowSeconds`. */
-  constructor(windowSeconds: number, capacity = 2 ** 20, log: Log = () => {}) {
+  constructor(windowSeconds: number, capacity = 2 ** 20, log: Log = nothing) {
     this.#bucketSeconds = Math.max(1, Math.ceil(windowSeconds / 8));
     this.#capacity = capacity;
     this.#log = log;
@@ -131,7 +131,7 @@ export class OwnReplayStore implements ReplayStore {
     if (!isPromise(answer)) return answer;
 
     this.#waiting += 1;
-    let cancel = () => {};
+    let cancel = nothing;
     const late = new Promise((resolve) => {
       // After the turn: this timer may be late, and the verdict on its way.
       cancel = this.#clock.after(VERDICT_MILLIS, () => setImmediate(resolve, LATE));

@@ -12,10 +12,10 @@ const WATCH_MILLIS = 20;
 
 /** Ends the connections of one fetch when more is sent for it than may be. */
 export class ByteLimit {
-  readonly #maxBytes: number;
+  readonly #maxBytes;
   readonly #connections: Socket[] = [];
   readonly #counted: Socket[] = [];
-  #bytesLeft: number;
+  #bytesLeft;
   /** What connections had received before. */
   #bytesBefore = 0;
   #isExceeded = false;

@@ -41,12 +41,16 @@ async function ask(url, request = {}) {
   return [response.status, error].filter(Boolean).join(' ');
 }
 
+/** More than a socket keeps before its client reads. */
+const EXPORT_BYTES = 20_000_000;
+
 const routes = [
   get('/open', open, () => ({})),
   get('/me', authenticated, ({ caller }) => ({ subject: caller.subject })),
   get('/orders/{id}', needs(scope('read:orders')), ({ parameters }) => parameters),
   post('/orders', needs(scope('write:orders')), json(), ({ body }) => created('/orders/2', body)),
   get('/bug', open, () => Promise.reject(new Error('x'))),
+  get('/export', open, () => new Response(new Blob([new Uint8Array(EXPORT_BYTES)]).stream())),
 ];
 
 const issuer = createTestIssuer();
@@ -73,6 +77,7 @@ async function useService() {
   expect('a body that is no JSON', (await order('{')).slice(0, 3), '400');
   expect('a body of another kind', (await order('{}', 'text/plain')).slice(0, 3), '415');
   expect('a bug', (await ask(`${url}/bug`)).slice(0, 3), '500');
+  expect('a stream', (await (await fetch(`${url}/export`)).arrayBuffer()).byteLength, EXPORT_BYTES);
   expect('no path', await ask(`${url}/nowhere`), '404 not_found');
   expect('another method', await ask(`${url}/open`, { method: 'DELETE' }), '405 method_not_allowed');
 

@@ -276,7 +276,6 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     );
   });
 
-  // Node then no longer tells a response that its socket has room.
   test('is sent whole before the refusal of a CONNECT behind it [RFC 9112 §9.3.2]', async (t) => {
     const { ask, source } = await openStreams(t);
     const wire = await ask('/stream');
