@@ -82,12 +82,12 @@ test('makes cross-origin access with its origins, credentials, methods and field
     corsAllowedHeaders: ['X-Sent'],
     corsExposedHeaders: ['X-Shown'],
   });
-  const { forReading, preflight } = Part.contentOf(cors)!({ dpopMode: 'DISABLED', methods: ['GET'] });
+  const access = Part.contentOf(cors)!({ dpopMode: 'DISABLED', methods: ['GET'] });
   const asked = ['Origin', 'https://app.test', 'Access-Control-Request-Method', 'PUT'];
-  const allowed = preflight(factsOf({ method: 'OPTIONS', rawHeaders: asked }))?.crossOrigin?.join();
-  assert.match(forReading('https://app.test').join(), /X-Shown/);
+  const allowed = access.preflight(factsOf({ method: 'OPTIONS', rawHeaders: asked }))?.crossOrigin?.join();
+  assert.match(access.forReading('https://app.test').join(), /X-Shown/);
   for (const word of [/credentials,true/i, /methods,PUT/i, /X-Sent/]) assert.match(String(allowed), word);
-  assert.deepEqual(forReading('https://other.test'), []);
+  assert.deepEqual(access.forReading('https://other.test'), []);
 });
 
 test('makes cross-origin access without credentials if it has none [§9]', async () => {
@@ -95,8 +95,8 @@ test('makes cross-origin access without credentials if it has none [§9]', async
     corsAllowedOrigins: ['https://app.test'],
     corsAllowCredentials: false,
   });
-  const { forReading } = Part.contentOf(cors)!({ dpopMode: 'DISABLED', methods: ['GET'] });
-  const fields = forReading('https://app.test').join();
+  const access = Part.contentOf(cors)!({ dpopMode: 'DISABLED', methods: ['GET'] });
+  const fields = access.forReading('https://app.test').join();
   assert.match(fields, /allow-origin,https:\/\/app\.test/i);
   assert.doesNotMatch(fields, /credentials/i);
 });

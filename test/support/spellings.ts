@@ -31,8 +31,8 @@ export function pathSlips(path: string): readonly string[] {
 }
 
 /**
- * Hosts that RFC 9110 §7.2 does not allow, or with an invalid port. Blanks at the ends are not part of a
- * field's value.
+ * Hosts that RFC 9110 §7.2 does not allow, or with an invalid port, or with the escapes and delimiters that RFC 3986
+ * §3.2.2 allows in names. Blanks at the ends are not part of a field's value.
  */
 export const IMPOSSIBLE_HOSTS: readonly string[] = [
   'a'.repeat(256),
@@ -57,6 +57,14 @@ export const IMPOSSIBLE_HOSTS: readonly string[] = [
   'a|b',
   'a^b',
   'a`b',
+  'a!b',
+  'a$b',
+  'a&b',
+  "a'b",
+  'a(b)',
+  'a*b',
+  'a+b',
+  'a=b',
   'a%62',
   '%61',
   '\xe9.test',
