@@ -30,7 +30,7 @@ export const isOfNode = (request: GateRequest | FetchRequest): request is GateRe
   Array.isArray(Object(request).rawHeaders);
 
 /** An http(s) URL as some servers build it from Host and target, not normalized. */
-const URL_AS_SENT = /^https?:\/\/([^/?]*)\/?(.*)/i;
+const URL_AS_SENT = /^https?:\/\/([^/?]*)(.*)/i;
 
 /** Ignores the scheme. */
 function requestOfFetch(request: FetchRequest): ReadRequest {
@@ -48,8 +48,9 @@ function requestOfFetch(request: FetchRequest): ReadRequest {
   for (const [name, values] of fields) {
     for (const value of values) rawHeaders.push(name, value);
   }
-  // RFC 9110 §4.2.3: an empty path is `/`. What is no http(s) URL has none.
-  return { method, url: asSent && `/${target}`, rawHeaders, refused };
+  // RFC 9110 §4.2.3: an empty path is `/`. What is no http(s) URL has none. Stricter: not before a query, in
+  // whose first slash Hono sees the beginning of a path.
+  return { method, url: asSent && (target || '/'), rawHeaders, refused };
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {

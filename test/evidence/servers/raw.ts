@@ -99,6 +99,9 @@ export async function rawProblemsOf(
     await expect(isOfOther, { target: path, hosts: [pointing], fields: [bound, prove(OTHER_PATH)] });
     const target = `http://${pointing}${path}`;
     await expect(isOfOther, { target, fields: [bound, prove(OTHER_PATH)] });
+    // A query without a path before it has the slash in which some routers see the path.
+    await expect(hasOnePath, { target: path, hosts: [pointing], fields: [bound, prove('/')] });
+    await expect(hasOnePath, { target, fields: [bound, prove('/')] });
   }
 
   for (const target of [`${path}#`, `${path}#/x`, `${path}\\`, `${path}/../x`]) {
