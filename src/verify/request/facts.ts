@@ -54,8 +54,8 @@ export function fieldValues(rawHeaders: readonly string[], name: string): string
 }
 
 /**
- * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name or an address, and an optional port. Stricter: no escapes, and
- * none of `!$&'()*+,;=`. In Node 20 and 22 URL takes milliseconds for longer names.
+ * RFC 9110 §7.2, RFC 3986 §3.2.2, §3.2.3: a name or an address, and an optional port. Stricter: no escapes,
+ * and none of `!$&'()*+,;=`. In Node 20 and 22 URL takes milliseconds for longer names.
  */
 const HOST = /^(?:[a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i;
 
