@@ -213,3 +213,8 @@ test('finds the test with the name of a file, even if that file is imported only
     assert.ok(named === undefined || alone.includes(named), named);
   }
 });
+
+test('runs tests that open nothing in the worker, whatever parts of Node src imports for other purposes', () => {
+  const { together } = coverageOf('verify/token/claims.ts');
+  assert.ok(together.includes('verify/token/claims.test.ts'));
+});
