@@ -88,6 +88,14 @@ test('counts the 72 seconds from the last finished response [G14]', () => {
   assert.equal(overdueFrom(41), 113);
 });
 
+test('lets calls follow those that it replaces on the socket, as Node does', () => {
+  const { socket, connection } = open();
+  connection.endReading();
+  for (const name of ['setTimeout', 'resume']) {
+    assert.equal(Reflect.apply(Reflect.get(socket, name), socket, []), socket, name);
+  }
+});
+
 test('sets no deadline for a response that is not yet written, even if its client has closed its side', () => {
   const { socket, ask, overdueFrom } = open();
   ask();
