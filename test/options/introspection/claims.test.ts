@@ -145,7 +145,7 @@ describe('the form of a token', () => {
     ['three dots', 'a.b.c.d', true],
     ['five dots', 'a.b.c.d.e.f', true],
     ['six dots', 'a.b.c.d.e.f.g', true],
-    ['all characters of a token', OPAQUE, true],
+    ['every sign of a token', OPAQUE, true],
     ['4,096 characters', 'a'.repeat(4_096), true],
     ['4,097 characters', 'a'.repeat(4_097), false],
     ['two dots', JWT, false],
@@ -162,6 +162,17 @@ describe('the form of a token', () => {
       assert.deepEqual(stand.asked, isAsked ? [token] : []);
     });
   }
+
+  test('takes each character of RFC 6750 §2.1, and no other [§22, J3]', async () => {
+    const stand = await openStand();
+    const tokens = Array.from({ length: 512 }, (_, code) => `a${String.fromCharCode(code)}`);
+    for (const token of tokens) await stand.verdict(token);
+    const taken = '+-./0123456789=ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~';
+    assert.deepEqual(
+      stand.asked,
+      Array.from(taken, (one) => `a${one}`),
+    );
+  });
 
   test('decides alone: without opaque, each is malformed as ever [§22]', async () => {
     const stand = await openStand({ options: { tokens: ['jwt'] } });
