@@ -43,10 +43,21 @@ function groups(): string[][] {
 
 /**
  * The text of a module that runs test files, each as a suite. Loads one after the other: while several wait
- * for a shared module, Node would assign their tests to the wrong suites.
+ * for a shared module, Node would assign their tests to the wrong suites. Code that exits with 0 would end
+ * the tests of all files in the process, unseen.
  */
 const together = (names: readonly string[]) => `
-import { describe } from 'node:test';
+import { after, describe } from 'node:test';
+
+let isOver = false;
+after(() => {
+  isOver = true;
+});
+process.on('exit', () => {
+  if (isOver) return;
+  console.error('the process ended before its tests');
+  process.exitCode = 1;
+});
 
 const load = (name, url) =>
   new Promise((resolve, reject) => {
