@@ -361,6 +361,9 @@ for (const value of [
   'app+x://*.a.b',
   'app://[::1]:8100',
   'chrome-extension://abcdefghijklmnop',
+  'files://app',
+  'https://my_app.test',
+  'https://~app.test',
 ]) {
   test(`accepts ${value} as an origin`, () => assert.equal(faultOf(origin, value), false));
 }
@@ -393,6 +396,7 @@ for (const value of [
   'https://.app.test',
   'https://a..test',
   'https://bücher.example',
+  'https://a,b.test',
   'https:app.test',
   '',
 ]) {
@@ -408,6 +412,7 @@ for (const value of [
   'https://a.*.app.test',
   'https://*.*.app.test',
   'https://a*.app.test',
+  'https://*pr.app.test',
   'https://app.test*',
   'https://*.0.0.1',
   'https://*.test.:8443',

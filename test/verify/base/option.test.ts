@@ -355,6 +355,11 @@ for (const [what, make, problem] of [
   ['cors', () => cors({} as never), 'cors: origins: are missing; list those whose pages may read'],
   ['cors', () => cors({ origins: [] }), `cors: origins: ${NO_LIST}`],
   ['cors', () => cors({ origins: ['https://a.test'], methods: ['get'] }), 'cors: methods: must be a method'],
+  [
+    'cors',
+    () => cors({ origins: ['https://a.test'], methods: ['GET\n'] }),
+    'cors: methods: must be a method',
+  ],
   ['cors', () => cors({ origins: ['https://a.test'], max: 1 } as never), 'cors: max: is no option; '],
   ...(
     [

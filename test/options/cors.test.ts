@@ -1,0 +1,36 @@
+/* Which origins a listed one with a * grants: those with one label of a host name in its place, and no other. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cors } from '../../src/cors.ts';
+import { Part } from '../../src/verify/base/part.ts';
+
+function grants(listed: string, origin: string) {
+  const part = cors({ origins: [listed] });
+  const made = Part.contentOf(part)({ dpopMode: 'ALLOWED', methods: [] });
+  return made.forReading(origin).length > 0;
+}
+
+const LISTED = 'https://*.preview.example';
+
+test('takes each character that a label may have, and no other [§9, RFC 1035 §2.3.1]', () => {
+  const characters = Array.from({ length: 512 }, (_, code) => String.fromCharCode(code));
+  const taken = characters.filter((one) => grants(LISTED, `https://a${one}b.preview.example`));
+  assert.equal(taken.join(''), '-0123456789_abcdefghijklmnopqrstuvwxyz');
+});
+
+test('takes a label of 63 characters, and none of 64 [§9, RFC 1035 §2.3.4]', () => {
+  const granted = [1, 63, 64].map((length) =>
+    grants(LISTED, `https://${'a'.repeat(length)}.preview.example`),
+  );
+  assert.deepEqual(granted, [true, true, false]);
+});
+
+test('takes a dot alone as the end of the label [§9]', () => {
+  for (const end of [':', '-', '/', '']) {
+    assert.equal(grants(LISTED, `https://a${end}preview.example`), false, end);
+  }
+});
+
+test('takes each character that a scheme may have, as that of an app [§9, RFC 3986 §3.1]', () => {
+  assert.equal(grants('web+app.v-2://*.preview.example', 'web+app.v-2://a.preview.example'), true);
+});
