@@ -136,7 +136,7 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
 }
 
 const NO_DEMAND =
-  'demands nothing; give claimEquals text, a number or a boolean, claimCheck a function, others texts';
+  'demands nothing; claimEquals needs text, number or boolean, claimIncludes an array, claimCheck a function';
 
 /** `shown` is what the description has of the code's own; in JavaScript, it may be anything. */
 export function claimGuard(

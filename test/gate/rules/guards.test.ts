@@ -286,7 +286,7 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
 const demandsNothing = (name: string) =>
   new TypeError(
     `${name}: demands nothing; ` +
-      'give claimEquals text, a number or a boolean, claimCheck a function, others texts',
+      'claimEquals needs text, number or boolean, claimIncludes an array, claimCheck a function',
   );
 
 test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
