@@ -194,6 +194,14 @@ describe('the process', { concurrency: 4 }, () => {
     assert.equal(service.logs[0]?.code, 'EADDRNOTAVAIL');
   });
 
+  test('shows no control character of an address at which it cannot listen', async (t) => {
+    const code = `import dns from 'node:dns';
+      dns.lookup = (host, ...rest) => rest.at(-1)(Object.assign(new Error('x'), { code: 'ENOTFOUND' }));`;
+    const service = await runProcess(t, { environment: { ...preload(code), HOST: 'a\x1b[31mb' } });
+    assert.equal(await service.exited, 2);
+    assert.match(service.errors(), /^cannot listen: a\?\[31mb, port 0 \(ENOTFOUND\); set /);
+  });
+
   test('exits with 1 and the stack when an unexpected error stops startup', async (t) => {
     const code =
       "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";

@@ -189,7 +189,8 @@ function endWithoutPort(error: PortError, log: Log): never {
   const { host = 'all addresses', port, code } = error;
   if (port === undefined || code === undefined) throw error;
 
-  log('cannot listen', { address: printableSetting(host), port, code: printable(String(code)) });
-  console.error(`cannot listen: ${host}, port ${port} (${code}); ${LISTEN_ADVICE}`);
+  const address = printableSetting(host);
+  log('cannot listen', { address, port, code: printable(String(code)) });
+  console.error(`cannot listen: ${address}, port ${port} (${code}); ${LISTEN_ADVICE}`);
   return process.exit(2);
 }

@@ -18,7 +18,7 @@ test('takes each character that a label may have, and no other [§9, RFC 1035 §
   assert.equal(taken.join(''), '-0123456789_abcdefghijklmnopqrstuvwxyz');
 });
 
-test('takes a label of 63 characters, and none of 64 [§9, RFC 1035 §2.3.4]', () => {
+test('takes a label of 63 characters, and none of 64 [§9, RFC 1035 §2.3.1]', () => {
   const granted = [1, 63, 64].map((length) =>
     grants(LISTED, `https://${'a'.repeat(length)}.preview.example`),
   );
@@ -31,6 +31,6 @@ test('takes a dot alone as the end of the label [§9]', () => {
   }
 });
 
-test('takes each character that a scheme may have, as that of an app [§9, RFC 3986 §3.1]', () => {
+test('takes each character that a scheme may have, as that of an app [§9, RFC 6454 §6.2]', () => {
   assert.equal(grants('web+app.v-2://*.preview.example', 'web+app.v-2://a.preview.example'), true);
 });
