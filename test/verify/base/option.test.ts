@@ -375,6 +375,8 @@ for (const [what, make, problem] of [
       [{ source: 'pem', proxies: [['::1']] }, 'proxies: must be a list of IP addresses and CIDR ranges'],
       [{ source: 'pem', proxies: 'any', required: 'true' }, 'required: must be true or false'],
       [{ source: 'pem', proxies: 'any', field: 'X_Cert' }, 'field: must be the name of a header field, of'],
+      [{ source: 'pem', proxies: 'any', field: '' }, 'field: must be the name of a header field, of'],
+      [{ source: 'pem', proxies: 'any', field: 'X.Cert' }, 'field: must be the name of a header field, of'],
       [{ source: 'pem', proxies: 'any', max: 1 }, 'max: is no option; '],
     ] as const
   ).map(([given, problem]) => {
