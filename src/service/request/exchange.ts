@@ -1,8 +1,8 @@
 // One request with its response: its form, whether its client is still there, why its body is refused, and
-// its signal. Node's request is made cheaper: an empty body ends without events, an unread one is kept as one
-// piece, and a whole one is handed over as it arrives. Trusts Node to read only while there is room. Does not
-// check Host or target (verify/request/facts.ts does), nor limit a body that is read (service/routes/body.ts
-// does).
+// its signal. Node's request is made cheaper: an empty body ends without events (before Node 26), an unread
+// one is kept as one piece, and a whole one is handed over as it arrives. Trusts Node to read only while
+// there is room. Does not check Host or target (verify/request/facts.ts does), nor limit a body that is read
+// (service/routes/body.ts does).
 import { AsyncResource } from 'node:async_hooks';
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import { nothing } from '../../verify/base/clock.ts';

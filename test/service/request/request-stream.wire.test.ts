@@ -113,15 +113,20 @@ test('hands a body over to its reader as it arrives, and is then read, without a
   assert.deepEqual([request.isRead, emitted], [true, []]);
 });
 
+/** From Node 26 on, Node itself reads a body that is empty to its end, once it is answered. */
+const OF_NODE = Number.parseInt(process.versions.node, 10) < 26 ? [] : ['end', 'close'];
+
 test('an empty body ends without events, unless something listens for its data', async (t) => {
   const [request, response, wire] = await hold(t, `${HEAD}${END}`);
   const emitted = emittedBy(request);
   // As Node's does, for a chain of calls.
   assert.equal(request.resume(), request);
+  await new Promise(setImmediate);
+  assert.deepEqual(emitted, []);
   response.end();
   await wire.until((text) => text.includes('200'));
   await new Promise(setImmediate);
-  assert.deepEqual(emitted, []);
+  assert.deepEqual(emitted, OF_NODE);
 
   const [other] = await hold(t, `${HEAD}${END}`);
   const heard = emittedBy(other);
