@@ -89,24 +89,25 @@ class ListedOrigins implements Cors {
   readonly vary = ['Vary', 'Origin'];
   readonly #options;
   readonly #permissions;
+  readonly #hasPatterns;
 
   /** Preflights allow the methods of the routes, unless an option says which. */
   constructor(options: CorsValues, { dpopMode, methods }: CorsContext) {
     const { origins, methods: given } = options;
-    const allowed = given.length > 0 ? given : methods;
-    this.#options = { ...options, dpopMode, methods: allowed };
-    const pairs = origins.map((origin) => [origin, permissionOf(origin, this.#options)] as const);
-    this.#permissions = new Map(pairs);
+    this.#options = { ...options, dpopMode, methods: given.length > 0 ? given : methods };
+    this.#permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, this.#options)]));
+    this.#hasPatterns = origins.join().includes('*');
   }
 
   #permissionFor(origin: string) {
-    const listed = origin.includes('*') ? undefined : this.#permissions.get(origin);
-    if (listed !== undefined) return listed;
+    const listed = this.#permissions.get(origin);
+    if (!this.#hasPatterns) return listed;
+    // A pattern is no origin.
+    if (listed) return origin.includes('*') ? undefined : listed;
 
     // Exactly one label in place of `*`, which is no label itself.
     const pattern = origin.replace(FIRST_LABEL, '$1*.');
-    const isListed = pattern !== origin && this.#permissions.has(pattern);
-    return isListed ? permissionOf(origin, this.#options) : undefined;
+    return this.#permissions.has(pattern) ? permissionOf(origin, this.#options) : undefined;
   }
 
   forReading(origin = '') {

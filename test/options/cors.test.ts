@@ -1,4 +1,4 @@
-/* Which origins a listed one with a * grants: those with one label of a host name in its place, and no other. */
+/* Which origins a pattern grants: those with one label of a host name in place of its *, and no others. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cors } from '../../src/cors.ts';
