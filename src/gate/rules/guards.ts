@@ -95,7 +95,7 @@ export function claimIncludes(claim: string, values: OneOrMore): Guard {
 
 /**
  * Passes when `check` returns `true`, and refuses when it returns `false`. Anything else, such as a promise
- * or an error, is a 500. `check` gets the method `claim` of the caller. The challenge shows `what`: 1 to 200
+ * or an error, is a 500. `check` gets the caller's `claim` method. The challenge shows `what`: 1 to 200
  * characters of printable ASCII without `"`, `\` and `=` (RFC 6750 §3). Throws a `TypeError` for another, and
  * for what is no function.
  *
@@ -136,7 +136,7 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
 }
 
 const NO_DEMAND =
-  'demands nothing; claimEquals needs text, number or boolean, claimIncludes an array, claimCheck a function';
+  'demands nothing; give text (claimEquals: or number, boolean; claimIncludes: list; claimCheck: function)';
 
 /** `shown` is what the description has of the code's own; in JavaScript, it may be anything. */
 export function claimGuard(

@@ -286,7 +286,7 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
 const demandsNothing = (name: string) =>
   new TypeError(
     `${name}: demands nothing; ` +
-      'claimEquals needs text, number or boolean, claimIncludes an array, claimCheck a function',
+      'give text (claimEquals: or number, boolean; claimIncludes: list; claimCheck: function)',
   );
 
 test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
