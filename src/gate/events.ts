@@ -43,7 +43,10 @@ export type OnVerdict = (event: VerdictEvent) => unknown;
 /** Called soon after each response, and for a client that has gone. If it fails, the log says so. */
 export type OnResponse = (event: ResponseEvent) => unknown;
 
-/** Called with the cause of each 500, and with what is known of its request. Its own errors are ignored. */
+/**
+ * Called with what was thrown, for each error that becomes a 500 or makes a decision fail, and with the
+ * method and route of the request. What it throws itself is ignored.
+ */
 export type OnError = (error: unknown, request: Pick<ResponseEvent, 'method' | 'route'>) => unknown;
 
 /** Calls a hook soon. Never rejects. `more` is what the event has besides, or in place of it. */

@@ -12,7 +12,7 @@ import { MadeGuard, requireShowable } from '../gate/rules/guards.ts';
 
 /** What a decision is about. */
 export interface DecisionRequest {
-  /** All other guards have let it pass. */
+  /** Every other guard has let this caller pass. */
   readonly caller: Caller;
   /** Empty in `gate.authorize`. */
   readonly method: string;

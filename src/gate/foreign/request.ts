@@ -48,8 +48,8 @@ function requestOfFetch(request: FetchRequest): ReadRequest {
   for (const [name, values] of fields) {
     for (const value of values) rawHeaders.push(name, value);
   }
-  // RFC 9110 §4.2.3: an empty path is `/`. What is no http(s) URL has none. Stricter: not before a query, in
-  // whose first slash Hono sees the beginning of a path.
+  // RFC 9110 §4.2.3: an empty path is `/`. What is no http(s) URL has none. Stricter: an empty path before a
+  // query is refused, since Hono takes the first slash of the query for the beginning of the path.
   return { method, url: asSent && (target || '/'), rawHeaders, refused };
 }
 

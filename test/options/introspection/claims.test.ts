@@ -145,7 +145,7 @@ describe('the form of a token', () => {
     ['three dots', 'a.b.c.d', true],
     ['five dots', 'a.b.c.d.e.f', true],
     ['six dots', 'a.b.c.d.e.f.g', true],
-    ['every sign of a token', OPAQUE, true],
+    ['each punctuation mark that a token may have', OPAQUE, true],
     ['4,096 characters', 'a'.repeat(4_096), true],
     ['4,097 characters', 'a'.repeat(4_097), false],
     ['two dots', JWT, false],

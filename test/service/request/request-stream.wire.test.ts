@@ -113,7 +113,7 @@ test('hands a body over to its reader as it arrives, and is then read, without a
   assert.deepEqual([request.isRead, emitted], [true, []]);
 });
 
-/** From Node 26 on, Node itself reads a body that is empty to its end, once it is answered. */
+/** From Node 26 on, Node reads an empty body to its end once the request has its response. */
 const OF_NODE = Number.parseInt(process.versions.node, 10) < 26 ? [] : ['end', 'close'];
 
 test('an empty body ends without events, unless something listens for its data', async (t) => {
