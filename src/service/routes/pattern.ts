@@ -15,9 +15,9 @@ export function parsePattern(pattern: string): Literals | undefined {
   // A RegExp or a list of paths, as other routers take, would be tested as text.
   if (typeof pattern !== 'string' || !PATTERN.test(pattern)) return undefined;
 
-  const [, ...written] = pattern.split('/');
+  const written = pattern.split('/');
   return pathSegments(pattern)?.map((text, at) => {
-    const isParameter = written[at]?.startsWith('{');
+    const isParameter = written[at + 1]?.startsWith('{');
     return isParameter ? undefined : text;
   });
 }
@@ -104,25 +104,4 @@ export function patternProblem(pattern: string) {
   const meant = mended(pattern);
   const [, other] = FIXES.find(([sign]) => sign.test(pattern)) ?? [];
   return `is not a path pattern; write ${parsePattern(meant) ? meant : other}`;
-}
-
-export interface Patterned {
-  readonly pattern: string;
-  /** The first is the method. */
-  readonly literals: Literals;
-}
-
-/** Adds one. For each before it, if neither is more specific, names a path that both match. */
-export function overlapProblems(index: Index<Patterned>, one: Patterned) {
-  const { pattern, literals } = one;
-  const earlier = index.find(literals);
-  index.add(literals, one);
-
-  return earlier.flatMap((other) => {
-    if (covers(other.literals, literals) !== covers(literals, other.literals)) return [];
-
-    const texts = literals.map((literal, at) => literal ?? other.literals[at] ?? 'x').slice(1);
-    const both = `both match /${texts.map(encodeURIComponent).join('/')}, and neither is more specific`;
-    return `${other.pattern} and ${pattern}: ${both}; give one of them another path`;
-  });
 }

@@ -3,15 +3,7 @@
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { isPlain } from '../../verify/base/encoding.ts';
 import { pathSegments } from '../../verify/request/facts.ts';
-import {
-  covers,
-  Index,
-  namesIn,
-  overlapProblems,
-  patternProblem,
-  type Literals,
-  type Patterned,
-} from './pattern.ts';
+import { covers, Index, namesIn, patternProblem, type Literals } from './pattern.ts';
 import {
   isRoute,
   isRule,
@@ -76,9 +68,10 @@ export function createRouter(
   }
 
   // For speed: a path that is spelled like a pattern without parameters is found at once.
-  const patterns = [...ownRoutes, ...routes].map(({ pattern }) => pattern);
-  const literal = patterns.filter((pattern) => !pattern.includes('{'));
-  const found = new Map(literal.map((pattern) => [pattern, search(pattern)]));
+  const found = new Map<string, Matched>();
+  for (const { pattern } of [...ownRoutes, ...routes]) {
+    if (!pattern.includes('{')) found.set(pattern, search(pattern));
+  }
 
   return function matchPath(path) {
     return found.get(path) ?? search(path);
@@ -98,11 +91,13 @@ function indexOf(routes: readonly Route[]) {
 }
 
 function matchesOf(route: Route): CreateMatch {
-  const names = namesIn(route.pattern);
+  let names: ReturnType<typeof namesIn> | undefined;
 
   return (texts, demands) => ({
     route,
     readParameters() {
+      // Not at the start, where the names of a thousand routes would take a third of the time.
+      names ??= namesIn(route.pattern);
       const values = names.map(([name, at]) => [name, texts[at]]);
       return Object.freeze(Object.fromEntries(values));
     },
@@ -144,28 +139,45 @@ const isPlaced = ({ query, body, handler }: Route, isPolicy: boolean) =>
   (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));
 
 function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], isPolicy: boolean) {
-  const index = new Index<Patterned>();
+  const index = new Index<Route>();
 
   return routes.flatMap((route, at) => {
     if (!isRoute(route)) return `routes[${at}]: ${NO_ROUTE}`;
     if (isMount(route)) return [];
 
-    const { method, pattern } = route;
-    const literals = literalsOf(route);
-    const ofPattern = literals ? ownProblems(literals, ownPaths) : [patternProblem(pattern)];
-    const ofRoute = isPlaced(route, isPolicy) ? ofPattern : [MISPLACED, ...ofPattern];
-    const problems = ofRoute.map((problem) => `${pattern}: ${problem}`);
-    if (literals) {
-      const one = { pattern, literals: [method, ...literals] };
-      problems.push(...overlapProblems(index, one));
-    }
-    return problems.map((problem) => `${method} ${problem}`);
+    const misplaced = isPlaced(route, isPolicy) ? [] : [`${route.pattern}: ${MISPLACED}`];
+    const problems = [...misplaced, ...problemsOfPattern(route, ownPaths, index)];
+    return problems.map((problem) => `${route.method} ${problem}`);
   });
 }
 
-const ownProblems = (literals: Literals, ownPaths: readonly string[]) =>
+function problemsOfPattern(route: Route, ownPaths: readonly string[], index: Index<Route>) {
+  const { pattern } = route;
+  const literals = literalsOf(route);
+  if (literals === undefined) return [`${pattern}: ${patternProblem(pattern)}`];
+
+  return [...ownProblems(pattern, literals, ownPaths), ...overlapProblems(route, literals, index)];
+}
+
+const ownProblems = (pattern: string, literals: Literals, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
     const isOwn = texts !== undefined && covers(texts, literals);
-    return isOwn ? `matches ${path}, which the service serves itself; change the pattern` : [];
+    return isOwn ? `${pattern}: matches ${path}, which the service serves itself; change the pattern` : [];
   });
+
+/** Adds a route. For each before it, if neither is more specific, names a path that both match. */
+function overlapProblems(route: Route, literals: Literals, index: Index<Route>) {
+  const inMethod = [route.method, ...literals];
+  const earlier = index.find(inMethod);
+  index.add(inMethod, route);
+
+  return earlier.flatMap((other) => {
+    const others = literalsOf(other) ?? [];
+    if (covers(others, literals) !== covers(literals, others)) return [];
+
+    const texts = literals.map((literal, at) => literal ?? others[at] ?? 'x');
+    const both = `both match /${texts.map(encodeURIComponent).join('/')}, and neither is more specific`;
+    return `${other.pattern} and ${route.pattern}: ${both}; give one of them another path`;
+  });
+}
