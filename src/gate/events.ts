@@ -44,8 +44,8 @@ export type OnVerdict = (event: VerdictEvent) => unknown;
 export type OnResponse = (event: ResponseEvent) => unknown;
 
 /**
- * Called with what was thrown, for each error that becomes a 500 or makes a decision fail, and with the
- * method and route of the request. What it throws itself is ignored.
+ * Called with what was thrown, for each error that becomes a 500, cuts off a response or makes a decision
+ * fail, and with the method and route of the request. What it throws itself is ignored.
  */
 export type OnError = (error: unknown, request: Pick<ResponseEvent, 'method' | 'route'>) => unknown;
 

@@ -165,7 +165,7 @@ interface AnswerValues {
   readonly cors: CorsPart | undefined;
   /** Made by `createMetrics`. */
   readonly metrics: MetricsPart | undefined;
-  /** Called with each error that becomes a 500, and the method and route. What it throws is ignored. */
+  /** Called with each error that becomes a 500 or makes a decision fail, and the method and route. */
   readonly onError: OnError | undefined;
   /** Called after each verdict. If it fails, the log says so. */
   readonly onVerdict: OnVerdict | undefined;

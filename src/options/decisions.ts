@@ -12,7 +12,7 @@ import { MadeGuard, requireShowable } from '../gate/rules/guards.ts';
 
 /** What a decision is about. */
 export interface DecisionRequest {
-  /** Every other guard has let this caller pass. */
+  /** Every guard that does not wait, except `recentLogin`, has let this caller pass. */
   readonly caller: Caller;
   /** Empty in `gate.authorize`. */
   readonly method: string;
@@ -57,7 +57,7 @@ const GONE = UNAVAILABLE.with({ isGone: true });
 
 /**
  * Passes when `decide` returns `true`, or a promise of it, within the time limit. Asked after all guards that
- * do not wait, in the order in which decisions are written. `false` is 403. Anything else, an error or no
+ * do not wait except `recentLogin`, in the order in which decisions are written. `false` is 403. Anything else, an error or no
  * answer in time is 503. The challenge shows `what`: 1 to 200 characters of printable ASCII without `"`, `\`
  * and `=`. Throws a `TypeError` for what cannot be a decision.
  *

@@ -124,7 +124,7 @@ export interface ConnectPart extends Part<'connect', Connect> {}
 interface CheckValues extends SenderOptions {
   /** How many tokens to cache. Default: 10,000. */
   readonly tokenCacheEntries: number;
-  /** Added to `exp` and subtracted from `nbf`. Default: 0. */
+  /** Added to `exp`, and subtracted from `nbf` and `auth_time`. Default: 0. */
   readonly clockToleranceSeconds: number;
   /** Default: a store of this process. */
   readonly replayStore: CreateReplayStore | undefined;
