@@ -173,7 +173,7 @@ interface AnswerValues {
 
 /** The options of `createGate`. */
 export interface GateOptions extends VerifyOptions, Given<Omit<AnswerValues, 'log'>> {
-  /** Made by `jsonLog`, or a function, which gets each line. Default: nothing is logged. */
+  /** Made by `jsonLog`, or a function, which gets each line but `request`. Default: nothing is logged. */
   readonly log?: LogPart | LogFunction | undefined;
 }
 

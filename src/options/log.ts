@@ -17,7 +17,7 @@ import type { LogPart } from '../gate/options.ts';
 interface LogValues {
   /** `silent`, `error`, `warn`, `info` (the default) or `debug`; each includes those before it. */
   readonly level: LogLevel;
-  /** Whether each request has a line. Default: `false`. */
+  /** Whether each request has a line, except successful probes. Default: `false`. */
   readonly access: boolean;
   /** For development: whether lines about errors say what those say. Default: `false`. */
   readonly errorMessages: boolean;

@@ -22,13 +22,13 @@ interface ListenerValues {
   readonly port: number;
   /** The address to listen on. Default: all. */
   readonly host: string | undefined;
-  /** The largest body. Default: 102,400. */
+  /** The largest body, 1 to 16,777,216. Default: 102,400. */
   readonly bodyLimitBytes: number;
-  /** How long a handler may take; 0 for any time. Default: 30. */
+  /** How long a handler may take, up to 3,600; 0 for any time. Default: 30. */
   readonly handlerTimeoutSeconds: number;
-  /** How long a whole request, with its body, may take to arrive. Default: 15. */
+  /** How long a whole request, with its body, may take to arrive, 1 to 3,600. Default: 15. */
   readonly requestTimeoutSeconds: number;
-  /** How long `stop` waits, no longer ready, before it closes the port. Default: 0. */
+  /** How long `stop` waits, no longer ready, before it closes the port, up to 60. Default: 0. */
   readonly shutdownDelaySeconds: number;
   /** Called after each response, and for a client that has gone. If it fails, the log says so. */
   readonly onResponse: OnResponse | undefined;

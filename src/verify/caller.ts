@@ -147,7 +147,7 @@ export type SenderCheck = (
 export type ConfirmCertificate = (cnf: unknown, scheme: Scheme, facts: RequestFacts) => Refused | undefined;
 
 export interface SenderOptions extends ProofOptions {
-  /** Whether DPoP proofs are refused, allowed or required. Default: `ALLOWED`. */
+  /** Whether the scheme DPoP is refused, allowed or required. Default: `ALLOWED`. */
   readonly dpopMode: DpopMode;
 }
 

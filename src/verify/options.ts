@@ -122,9 +122,9 @@ export interface ConnectPart extends Part<'connect', Connect> {}
 
 /** Of the checks of tokens and proofs, with all defaults. */
 interface CheckValues extends SenderOptions {
-  /** How many tokens to cache. Default: 10,000. */
+  /** How many tokens to cache, up to 1,000,000. Default: 10,000. */
   readonly tokenCacheEntries: number;
-  /** Added to `exp`, and subtracted from `nbf` and `auth_time`. Default: 0. */
+  /** Added to `exp`, and subtracted from `nbf` and `auth_time`, up to 300. Default: 0. */
   readonly clockToleranceSeconds: number;
   /** Default: a store of this process. */
   readonly replayStore: CreateReplayStore | undefined;

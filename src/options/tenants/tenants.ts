@@ -25,7 +25,7 @@ import { EVERY, isTemplate, isTenant, NOT_BOTH, overlapping, Template, TEMPLATE_
 interface TenantsValues {
   /** The issuers (`iss`) of the tenants: a URL with `{tenant}` as one segment of its path. */
   readonly issuer: string;
-  /** The tenants, or `['*']` for every tenant of the provider. */
+  /** At most 1,000 tenants, or `['*']` for every tenant of the provider. */
   readonly list: readonly string[];
   /** A claim that must be the tenant, in a token that has it. Default: `tid`. */
   readonly claim: string;

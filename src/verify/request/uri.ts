@@ -8,7 +8,10 @@ import { fieldValues, isHost, type RequestFacts } from './facts.ts';
 export interface UriOptions {
   /** The origin, and path prefix, under which clients see the service. */
   readonly publicUrl: string | undefined;
-  /** Whether to read `X-Forwarded-Proto` and `X-Forwarded-Host` in place of `publicUrl`. Default: `false`. */
+  /**
+   * Whether to trust the last values of `X-Forwarded-For` and, without `publicUrl`, of `X-Forwarded-Proto`
+   * and `X-Forwarded-Host`. Default: `false`.
+   */
   readonly trustProxy: boolean;
 }
 
