@@ -57,9 +57,9 @@ const GONE = UNAVAILABLE.with({ isGone: true });
 
 /**
  * Passes when `decide` returns `true`, or a promise of it, within the time limit. Asked after all guards that
- * do not wait except `recentLogin`, in the order in which decisions are written. `false` is 403. Anything else, an error or no
- * answer in time is 503. The challenge shows `what`: 1 to 200 characters of printable ASCII without `"`, `\`
- * and `=`. Throws a `TypeError` for what cannot be a decision.
+ * do not wait, except `recentLogin`, in the order in which decisions are written. `false` is 403. Anything
+ * else, an error or no answer in time is 503. The challenge shows `what`: 1 to 200 characters of printable
+ * ASCII without `"`, `\` and `=`. Throws a `TypeError` for what cannot be a decision.
  *
  * @example needs(scope('pay'), decision('may pay from this account', askPolicy, { timeoutSeconds: 1 }))
  */

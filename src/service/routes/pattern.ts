@@ -16,10 +16,10 @@ export function parsePattern(pattern: string): Literals | undefined {
   if (typeof pattern !== 'string' || !PATTERN.test(pattern)) return undefined;
 
   const written = pattern.split('/');
-  return pathSegments(pattern)?.map((text, at) => {
-    const isParameter = written[at + 1]?.startsWith('{');
-    return isParameter ? undefined : text;
-  });
+  return pathSegments(pattern)?.map((text, at) =>
+    // Not by its own text, which may be an escaped `{`.
+    written[at + 1]?.startsWith('{') ? undefined : text,
+  );
 }
 
 /** The parameters, each with its place among the segments. */
@@ -73,20 +73,20 @@ const mended = (path: string) =>
     .replace(/\/{2,}/g, '/')
     .replace(/(.)\/$/, '$1');
 
-/** False for what looks like a wildcard or parameter, and for what is no text. */
-const isPrefix = (path: unknown) =>
-  typeof path === 'string' &&
-  !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f\p{Cs}]|\/:/u.test(path) &&
-  pathSegments(path) !== undefined;
+/** None for what looks like a wildcard or parameter, and for what is no text. */
+const prefixSegments = (path: unknown) =>
+  typeof path === 'string' && !/^[^/]|[*{}<>?#[\]\0-\x1f\x7f\p{Cs}]|\/:/u.test(path)
+    ? pathSegments(path)
+    : undefined;
 
 /** Throws a `TypeError`, which names the `owner`, for anything but a prefix. */
 export function parsePrefix(owner: string, prefix: string) {
-  const segments = isPrefix(prefix) ? pathSegments(prefix) : undefined;
+  const segments = prefixSegments(prefix);
   if (segments !== undefined) return segments;
 
   // A rule covers everything that a wildcard or parameter would match.
   const meant = mended(prefix).replace(/\/(\*+|\{\w+\})(\/.*)?$/, '') || '/';
-  const fix = isPrefix(meant) ? meant : 'one such as /api/admin';
+  const fix = prefixSegments(meant) ? meant : 'one such as /api/admin';
   throw new TypeError(`${owner}: must be a path prefix without wildcard or parameter; write ${fix}`);
 }
 

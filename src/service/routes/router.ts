@@ -62,9 +62,10 @@ export function createRouter(
     const demands = Object.freeze(covering.map(({ access }) => access));
 
     const ofService = taken.filter((createMatch) => createMatch !== undefined);
-    const fitting = taken.length > 0 ? ofService : index.find(texts);
+    const isOwn = taken.length > 0;
+    const fitting = isOwn ? ofService : index.find(texts);
     const matches = fitting.map((createMatch) => createMatch(texts, demands));
-    return { demands, matches: Object.freeze(matches), isOwn: taken.length > 0 };
+    return { demands, matches: Object.freeze(matches), isOwn };
   }
 
   // For speed: a path that is spelled like a pattern without parameters is found at once.
@@ -152,14 +153,13 @@ function problemsOfAll(routes: readonly Route[], ownPaths: readonly string[], is
 }
 
 function problemsOfPattern(route: Route, ownPaths: readonly string[], index: Index<Route>) {
-  const { pattern } = route;
   const literals = literalsOf(route);
-  if (literals === undefined) return [`${pattern}: ${patternProblem(pattern)}`];
+  if (literals === undefined) return [`${route.pattern}: ${patternProblem(route.pattern)}`];
 
-  return [...ownProblems(pattern, literals, ownPaths), ...overlapProblems(route, literals, index)];
+  return [...ownProblems(route, literals, ownPaths), ...overlapProblems(route, literals, index)];
 }
 
-const ownProblems = (pattern: string, literals: Literals, ownPaths: readonly string[]) =>
+const ownProblems = ({ pattern }: Route, literals: Literals, ownPaths: readonly string[]) =>
   ownPaths.flatMap((path) => {
     const texts = pathSegments(path);
     const isOwn = texts !== undefined && covers(texts, literals);

@@ -174,12 +174,25 @@ export function describeBug(error: unknown): Fields {
     if (!isError(given) && sites.length === 0) return { reason: 'bug', error: printable(typeof error) };
 
     const sentence = UsageError.sentenceOf(given);
-    const shown = sentence === undefined ? {} : { sentence };
-    const [name = 'Error'] = /^\w+$/.exec(String(given.name ?? 'Error')) ?? [];
-    return { reason: 'bug', error: printable(name), ...shown, frames: framesOf(sites) };
+    const shown = sentence && { sentence };
+    return {
+      reason: 'bug',
+      error: printable(nameOf(given)),
+      ...shown,
+      frames: framesOf(sites),
+    };
   } catch {
     // Its getters may throw.
     return { reason: 'bug' };
+  }
+}
+
+function nameOf(error: Error) {
+  try {
+    const name = String(error.name ?? 'Error');
+    return /^\w+$/.test(name) ? name : 'Error';
+  } catch {
+    return 'Error';
   }
 }
 

@@ -411,6 +411,20 @@ describe('the log', () => {
     assert.deepEqual(describeBug(bare), { reason: 'bug', error: 'Error', frames: [] });
   });
 
+  test('shows the frames of an error whose name throws when it is read, or has no text', () => {
+    const getter = Object.defineProperty(new Error('m'), 'name', {
+      get: () => {
+        throw new Error('secret');
+      },
+    });
+    const textless = Object.assign(new Error('m'), { name: Object.create(null) });
+    for (const thrown of [getter, textless]) {
+      const { error, frames } = describeBug(thrown);
+      assert.equal(error, 'Error');
+      assert.match(String(frames), /events\.wire\.test\.ts:\d+:\d+/);
+    }
+  });
+
   test('survives a thrown value that throws when it is read', () => {
     const raise = () => {
       throw new Error('secret');
@@ -422,7 +436,6 @@ describe('the log', () => {
     revoke();
     const hostile = [
       proxy,
-      Object.assign(new Error('m'), { name: { toString: raise } }),
       new Proxy(new Error('m'), { get: raise, getPrototypeOf: raise }),
     ];
     for (const thrown of hostile) assert.deepEqual(describeBug(thrown), { reason: 'bug' });
