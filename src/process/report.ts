@@ -30,8 +30,9 @@ function partsIn(owner: object) {
 
 function importsOf(options: ServiceOptions) {
   const names = [options, ...Object.values(options.issuers ?? {})].flatMap(partsIn);
-  const used = Object.entries(PATHS).filter(([name]) => names.includes(name));
-  return used.map(([, path]) => path);
+  return Object.entries(PATHS)
+    .filter(([name]) => names.includes(name))
+    .map(([, path]) => path);
 }
 
 /** What is likely wrong, and the fix, with the names of settings for the first issuer. */

@@ -40,7 +40,7 @@ export async function assertRouteMatrix(asked: Routes): Promise<void> {
 
   const routes = asked.routes.map(withoutHandler);
   const rules = asked.rules?.map((rule) => withAccess(rule, withoutDecisions(rule.access)));
-  const mismatches = await mismatchesOf(rules === undefined ? { routes } : { routes, rules });
+  const mismatches = await mismatchesOf({ routes, rules });
   if (mismatches.length > 0) throw new RouteMatrixError(mismatches.join('\n'));
 }
 
@@ -61,7 +61,7 @@ async function mismatchesOf({ routes, rules = [] }: Routes): Promise<string[]> {
     const target = path.replace(/[\\\s]/g, encodeURIComponent);
     const texts = pathSegments(path) ?? [];
     const isMounted = mounts.some(({ mounted }) => isBelow(mounted.segments, texts));
-    const demands = [...(matchPath(path)?.demands ?? []), route.access];
+    const demands = [...matchPath(path).demands, route.access];
 
     const { ask, mismatches } = createAsk(route, url + target);
     await askForCredentials(ask, demands, issuer);
@@ -143,20 +143,21 @@ async function askForScopes(ask: Ask, demands: Demands, { bearer, check }: TestI
   async function askWith(what: string, scopes: readonly string[]) {
     const headers = bearer({ scope: scopes.join(' ') });
     const rawHeaders = ['Host', 'localhost', 'Authorization', headers.authorization];
-    const verdict = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
+    const { caller } = await check({ method: 'GET', url: '/', rawHeaders }, authenticated);
     const question = { facts: { ...NO_FACTS, rawHeaders } };
-    const { caller } = verdict;
     const admit = async () => caller && checkAccess(demands, caller, true, question, NOTHING_ELSE);
-    const verdictStatus = admit()
+    const status = await admit()
       .then((refused) => (refused ? STATUSES[refused.refusal.kind] : 200))
       .catch(() => 'a verdict, since a guard throws');
-    await ask(what, await verdictStatus, headers);
+    await ask(what, status, headers);
   }
 
   await askWith('neither scopes nor claims', []);
   await askWith('all scopes', all);
   for (const guard of guards) {
-    const others = all.filter((scope) => !scopesOf(guard).includes(scope));
-    await askWith(`all scopes but for ${guard.name}`, others);
+    await askWith(
+      `all scopes but for ${guard.name}`,
+      all.filter((scope) => !scopesOf(guard).includes(scope)),
+    );
   }
 }

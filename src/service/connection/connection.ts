@@ -95,6 +95,12 @@ export class Connection {
     }
   }
 
+  /** At once, but so that no client takes a part for the whole. */
+  cutOff() {
+    this.#underWay[0]?.exchange.resetStream();
+    this.#socket.destroy();
+  }
+
   /** Ends the wait for its handlers, once a drain has cut it off. */
   abandon() {
     for (const { exchange } of this.#underWay) exchange.abandon();

@@ -146,7 +146,7 @@ export class Listener {
     this.#ranMillis += Math.min(nowMillis - this.#sweptAtMillis, MAX_LATE_MILLIS);
     this.#sweptAtMillis = nowMillis;
     for (const [socket, connection] of this.#connections) {
-      if (connection.isOverdue(this.#ranMillis)) socket.destroy();
+      if (connection.isOverdue(this.#ranMillis)) connection.cutOff();
       else if (connection.isLate(this.#ranMillis)) this.#refuseArriving(socket, LATE);
       // After the turn: this timer may be late, and a request on its way.
       else if (this.#isStopping) setImmediate(closeIdle, socket, connection);
@@ -191,7 +191,7 @@ export class Listener {
 
   #cutOff() {
     this.#cut = [...this.#connections.values()];
-    for (const socket of this.#connections.keys()) socket.destroy();
+    for (const connection of this.#cut) connection.cutOff();
   }
 
   #abandon(resolve: (outcome: 'drained' | 'deadline') => void) {

@@ -158,6 +158,15 @@ export class Exchange {
     this.#interrupt = bind(check);
   }
 
+  /**
+   * Before its connection is destroyed: to HTTP/1.0, the end of the connection is that of a stream, unless it
+   * is a reset (RFC 9112 §6.3).
+   */
+  resetStream() {
+    const { httpVersion, socket } = this.request;
+    if (this.isStreaming && httpVersion === '1.0') socket.resetAndDestroy();
+  }
+
   /** For the listener, which sees invalid and late bodies. */
   refuseBody(refused: Refused) {
     this.bodyRefusal = refused;

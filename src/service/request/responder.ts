@@ -135,7 +135,8 @@ export class Responder {
     if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
 
     const failed = recordThrown(exchange, record, failureOf(error));
-    cutOff(exchange);
+    exchange.resetStream();
+    response.destroy();
     const sent = failed.reason === undefined ? record : this.#replies.complete(failed, request);
     return this.#observe(exchange, sent);
   }
@@ -202,15 +203,6 @@ function endsConnection({ request, response }: Exchange) {
   const isUnread = hasBody && !request.isRead;
   // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
   return !response.shouldKeepAlive || isUnread || upgrade !== undefined;
-}
-
-/**
- * Ends the connection so that no client takes a part for the whole. To HTTP/1.0, the end of the connection is
- * that of the body (RFC 9112 §6.3), unless it is a reset.
- */
-export function cutOff({ request, response }: Exchange) {
-  if (request.httpVersion === '1.0') request.socket.resetAndDestroy();
-  response.destroy();
 }
 
 /** Ends the connection when this response's turn comes: Node 24 never destroys a queued response. */

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { fail } from '../../../src/service/routes/handler-reply.ts';
@@ -194,6 +195,15 @@ const OTHER_LENGTH = 'the body of a Response is shorter or longer than its Conte
 const headOf = (wire: Wire) => wire.until((text) => text.includes('\r\n\r\n'));
 
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+/** Once the socket takes no more. */
+async function untilStill(socket: Socket): Promise<void> {
+  let before = -1;
+  while (before !== socket.bytesWritten) {
+    before = socket.bytesWritten;
+    await turns(20);
+  }
+}
 
 describe('the body of a Response', { timeout: 20_000 }, () => {
   test('is sent chunk by chunk, and the connection serves the next request', async (t) => {
@@ -537,11 +547,7 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
       const socket = responses[0]!.socket!;
       if (path === '/silent') await until(() => !socket.readable);
       else await until(() => responses[0]!.writableNeedDrain);
-      let before = -1;
-      while (before !== socket.bytesWritten) {
-        before = socket.bytesWritten;
-        await turns(20);
-      }
+      await untilStill(socket);
       await passSeconds(90);
       assert.equal(given.cancels, 0);
       await passSeconds(3);
@@ -717,6 +723,36 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     const failed = once(wire.socket, 'error');
     given.controller.error(new Error('inside'));
     assert.equal((await failed)[0].code, 'ECONNRESET');
+  });
+
+  test('to HTTP/1.0 that the end of a drain cuts off ends with a reset, too [RFC 9112 §6.3]', async (t) => {
+    const { ask, source, drain, server } = await openStreams(t);
+    const wire = await ask('/stream', '', '1.0');
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.endsWith('one'));
+    const failed = once(wire.socket, 'error');
+    const drained = drain();
+    await untilClosing(server);
+    clock.advance(10_000);
+    assert.equal((await failed)[0].code, 'ECONNRESET');
+    assert.equal(await drained, 'deadline');
+  });
+
+  test('to HTTP/1.0 whose client does not read ends with a reset, too [RFC 9112 §6.3]', async (t) => {
+    const { ask, source, responses } = await openStreams(t);
+    const wire = await ask('/full', '', '1.0');
+    const given = await source();
+    await headOf(wire);
+    wire.socket.pause();
+    await until(() => responses[0]!.writableNeedDrain);
+    const socket = responses[0]!.socket!;
+    await untilStill(socket);
+    // What a client that has stopped reading makes of a reset depends on its system.
+    const reset = t.mock.method(socket, 'resetAndDestroy');
+    await passSeconds(93);
+    await until(() => given.cancels === 1);
+    assert.equal(reset.mock.callCount(), 1);
   });
 
   test('that fails ends without a reset in HTTP/1.1, since a reset could overtake what was sent', async (t) => {
