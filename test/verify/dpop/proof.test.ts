@@ -209,9 +209,10 @@ const CLAIMS: [name: string, values: readonly unknown[], reason: string, clause:
     'RFC 9449 §4.3(3)',
   ],
   ['iat', [undefined, null, String(NOW), [NOW], {}, true, ''], 'proof-iat', 'RFC 9449 §4.3(3)'],
+  ['iat', [0, -1, -NOW], 'proof-too-old', 'RFC 9449 §4.3(11)'],
   [
     'htm',
-    [undefined, null, 7, ['GET'], {}, '', 'get', 'Get', 'HEAD', 'POST', 'GET ', ' GET', 'GETX'],
+    [undefined, null, 7, ['GET'], {}, '', 'get', 'Get', 'HEAD', 'POST', 'GET ', ' GET', 'GETX', '*'],
     'proof-htm',
     'RFC 9449 §4.3(8)',
   ],
@@ -316,8 +317,10 @@ for (const [offset, leeway] of [
 ] as const) {
   for (const [iat, verdict] of [
     [NOW - offset - 1, 'proof-too-old'],
+    [NOW - offset - 0.5, 'proof-too-old'],
     [NOW - offset, 'accepted'],
     [NOW + leeway, 'accepted'],
+    [NOW + leeway + 0.5, 'proof-too-new'],
     [NOW + leeway + 1, 'proof-too-new'],
   ] as const) {
     test(`gives the verdict ${verdict} on a proof whose iat is now${iat < NOW ? '' : '+'}${iat - NOW}, with offset ${offset} and leeway ${leeway} [RFC 9449 §4.3(11), E12]`, async () => {
@@ -382,4 +385,10 @@ test('refuses the example proof for another method, URI or token [RFC 9449 §4.3
   assert.equal(verdictOnExample(EXAMPLE_TIME, { method: 'HEAD' }), 'proof-htm');
   assert.equal(verdictOnExample(EXAMPLE_TIME, { path: '/other' }), 'proof-htu');
   assert.equal(verdictOnExample(EXAMPLE_TIME, { token: `${EXAMPLE_TOKEN}A` }), 'proof-ath');
+});
+
+test('refuses the example proof for a path with #, after which no URI has a path [RFC 9449 §4.3(9)]', () => {
+  for (const path of ['/protectedresource#', '/protectedresource#/other', '/#/protectedresource']) {
+    assert.equal(verdictOnExample(EXAMPLE_TIME, { path }), 'proof-htu', path);
+  }
 });
