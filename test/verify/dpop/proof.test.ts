@@ -330,6 +330,19 @@ for (const [offset, leeway] of [
   }
 }
 
+test('compares iat with the time in whole seconds [RFC 9449 §4.3(11)]', async () => {
+  const nowMillis = NOW * 1000 + 999;
+  for (const [iat, verdict] of [
+    [NOW - 301, 'proof-too-old'],
+    [NOW - 300, 'accepted'],
+    [NOW + 31, 'proof-too-new'],
+  ] as const) {
+    const changed = draft();
+    changed.claims.iat = iat;
+    assert.equal(await verdictOf(openSender(), sealProof(changed), { nowMillis }), verdict);
+  }
+});
+
 /** The proof and the token of RFC 9449 §7.1, figures 12 and 13. */
 const EXAMPLE =
   'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNoUklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdC' +
