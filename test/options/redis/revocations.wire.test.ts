@@ -189,6 +189,7 @@ describe('a store that does not tell', () => {
     ['replies too short a list', '*3\r\n$-1\r\n$-1\r\n$-1\r\n', 'reply-refused', true],
     ['replies too long a list', `*5\r\n${'$-1\r\n'.repeat(5)}`, 'reply-refused', true],
     ['replies a list of numbers', `*4\r\n${':0\r\n'.repeat(4)}`, 'reply-refused', true],
+    ['replies a list with a status', '*4\r\n$-1\r\n$-1\r\n$-1\r\n+OK\r\n', 'reply-refused', true],
     ['replies a list with an error', '*4\r\n$-1\r\n$-1\r\n$-1\r\n-ERR x\r\n', 'reply-refused', true],
     ['replies a list of lists', '*1\r\n*4\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n', 'reply-refused', true],
     ['replies no RESP2', '%1\r\n', 'reply-refused', true],
