@@ -43,9 +43,10 @@ const ofSettings: Rule = () => OF_SETTINGS;
 /** Options that are hooks, too, or have a problem of their own. */
 const SHARED = ['log', 'replayStore', 'fetchKeys', 'introspect', 'onError', 'onResponse', 'onVerdict'];
 
-const ofOptions = Object.entries(SERVICE_RULES).map(([name, rule]) => {
-  return [name, SHARED.includes(name) ? rule : ofSettings];
-});
+const ofOptions = Object.entries(SERVICE_RULES).map(([name, rule]) => [
+  name,
+  SHARED.includes(name) ? rule : ofSettings,
+]);
 
 const HOOK_RULES: Readonly<Record<string, Rule>> = {
   ...Object.fromEntries(ofOptions),

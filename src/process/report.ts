@@ -143,8 +143,6 @@ async function firstOutcomes(
 function reportOf(deployment: Deployment, events: readonly Event[], probed: readonly ProbedIssuer[]) {
   const { profile, ...summary } = summaryOf(deployment);
   const { kind, routes, options, values } = deployment;
-  const certificateProxies = Part.contentOf(values.clientCertificates)?.proxies;
-  const imports = importsOf(options);
   const introspection = introspectionOf(values, (name, { clientId, authentication }) => {
     const { endpoint = '' } = probed.find(({ issuer }) => issuer === name) ?? {};
     return [endpoint, clientId, authentication];
@@ -155,8 +153,8 @@ function reportOf(deployment: Deployment, events: readonly Event[], probed: read
     isPolicy: kind.isPolicy,
     ...summary,
     introspection,
-    certificateProxies,
-    imports,
+    certificateProxies: Part.contentOf(values.clientCertificates)?.proxies,
+    imports: importsOf(options),
     takenPaths: takenPaths(routes),
     events: events.map(({ event, fields }) => ({ event, ...fields })),
   };

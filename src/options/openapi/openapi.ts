@@ -81,10 +81,7 @@ const pathFor = (pattern: string) => pattern.replace(/\{\w+\}/g, '%2F');
 /** The accesses of the rules that cover every path of a route, then its own. */
 function createInForce({ rules }: Routes): InForceOf {
   const matchPath = createRouter([], rules);
-  return ({ pattern, access }) => {
-    const matched = matchPath(pathFor(pattern));
-    return [...(matched?.demands ?? []), access];
-  };
+  return ({ pattern, access }) => [...matchPath(pathFor(pattern)).demands, access];
 }
 
 /** Paths that differ in the names of their parameters alone are one path (OpenAPI 3.1 §4.8.8.1). */

@@ -44,7 +44,7 @@ export class Connection {
   isFinishing = false;
   /** The last response is known: nothing after it is read or run. */
   isEnding = false;
-  /** The response that closes the connection. */
+  /** In a drain: the response that closes the connection. */
   #last: ServerResponse | undefined;
 
   #bytesRead = 0;
@@ -128,7 +128,7 @@ export class Connection {
     this.isFinishing = true;
     for (const { exchange } of this.#underWay) exchange.finishUp();
     const last = this.#underWay.at(-1)?.exchange.response;
-    if (last === undefined || last.headersSent) return;
+    if (last === undefined || last.headersSent || this.#makeFinalText) return;
 
     this.#closeAfter(last);
     if (this.arriving !== undefined) return;
@@ -138,11 +138,11 @@ export class Connection {
     pauseReading(this.#socket);
   }
 
-  /** If a later request arrives, its response closes instead, so that all are sent. */
-  #closeAfter(response: ServerResponse) {
+  /** Instead of an earlier one, so that all are sent. What its client ends is not kept open. */
+  #closeAfter(response?: ServerResponse) {
     if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
-    this.#last = response;
-    response.shouldKeepAlive = false;
+    this.#last = response?.shouldKeepAlive ? response : undefined;
+    if (response) response.shouldKeepAlive = false;
   }
 
   /** The client has closed its side, or the connection is gone. */
@@ -156,8 +156,7 @@ export class Connection {
     this.#idleSinceMillis = undefined;
     if (this.#isHeld && !this.#isFarAhead) {
       this.#isHeld = false;
-      const isLast = this.#makeFinalText !== undefined || this.isEnding;
-      if (!isLast) resumeReading(this.#socket);
+      if (!this.#makeFinalText && !this.isEnding) resumeReading(this.#socket);
     }
     this.#endWithFinalText();
   };
@@ -165,6 +164,7 @@ export class Connection {
   /** Ends it with the response to CONNECT, or to bytes that are not a request. Only the first call counts. */
   endWith(makeText: () => string) {
     this.#makeFinalText ??= makeText;
+    this.#closeAfter();
     // After a CONNECT, Node does not tell a stream that there is room.
     this.#socket.on('drain', () => {
       this.#underWay[0]?.exchange.response.emit('drain');
@@ -175,7 +175,7 @@ export class Connection {
   }
 
   #endWithFinalText() {
-    if (this.#makeFinalText !== undefined && this.#underWay.length === 0) this.#end(this.#makeFinalText);
+    if (this.#makeFinalText && this.#underWay.length === 0) this.#end(this.#makeFinalText);
   }
 
   /** RFC 9112 §9.6: closes our side; the socket closes when the client does, or after `LINGER_MILLIS`. */

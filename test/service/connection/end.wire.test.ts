@@ -9,6 +9,7 @@ import { get } from '../../../src/service/routes/route.ts';
 import { clock } from '../../support/caller.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import {
+  CONNECT,
   GARBAGE,
   GOOD,
   HELD,
@@ -86,6 +87,48 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     await wire.until((text) => statusesIn(text).length === 4 && text.endsWith('}'));
     listener.clock.advance(1_000);
     assert.deepEqual(statusesIn(await wire.untilClosed()), [200, 200, 200, 200]);
+    assert.equal(await stopped, 'drained');
+  });
+
+  for (const [what, bytes] of Object.entries({ CONNECT, 'bytes that are no request': GARBAGE })) {
+    for (const isBefore of [true, false]) {
+      const when = isBefore ? 'before' : 'after';
+      test(`refuses ${what} behind a response, and closes with that, if both came ${when} the port was closed [RFC 9112 §9.6]`, async (t) => {
+        const listener = await openListener(t);
+        const wire = await openUsedWire(listener.port);
+        const arrival = listener.held();
+        if (isBefore) wire.send(HELD + bytes);
+        const held = isBefore ? await arrival : undefined;
+        const stopped = listener.stop();
+        await listener.closing();
+        if (!isBefore) wire.send(HELD + bytes);
+        const response = held ?? (await arrival);
+        response();
+        const [, ...responses] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
+        assert.deepEqual(
+          responses.map((text) => [...statusesIn(text), text.includes('\r\nConnection: close\r\n')]),
+          [
+            [200, false],
+            [400, true],
+          ],
+        );
+        assert.equal(await stopped, 'drained');
+      });
+    }
+  }
+
+  test('refuses nothing behind a response with which the client ends the connection [RFC 9112 §9.6]', async (t) => {
+    const listener = await openListener(t);
+    const wire = await openUsedWire(listener.port);
+    const stopped = listener.stop();
+    await listener.closing();
+    const arrival = listener.held();
+    wire.send(HELD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n') + GARBAGE);
+    const response = await arrival;
+    response();
+    const [, last = '', ...others] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
+    assert.match(last, /^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n/);
+    assert.deepEqual(others, []);
     assert.equal(await stopped, 'drained');
   });
 

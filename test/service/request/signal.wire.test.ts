@@ -168,7 +168,7 @@ describe('the signal', { timeout: 30_000 }, () => {
       logs.map(({ reason, error }) => [reason, error]),
       [
         ['bug', 'TypeError'],
-        ['bug', undefined],
+        ['bug', 'Error'],
       ],
     );
   });
