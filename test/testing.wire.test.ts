@@ -93,6 +93,26 @@ test('the route matrix takes a policy of runForwardAuth like any routes', async 
   await assert.rejects(assertRouteMatrix({ routes: mixed }), { name: 'TypeError' });
 });
 
+test('the route matrix takes routes of a policy that have the names of the service\'s own [§19]', async () => {
+  const routes = [
+    get('/healthz', open, upstream),
+    get('/readyz', needs(scope('read')), upstream),
+    post('/forward-auth', authenticated, upstream),
+  ];
+  await assertRouteMatrix({ routes });
+  await assertRouteMatrix({ routes, rules: [under('/readyz', authenticated)] });
+  const own = [get('/healthz', open, never)];
+  await assert.rejects(assertRouteMatrix({ routes: own }), /matches \/healthz, which the service serves itself/);
+});
+
+test('the route matrix expects that a rule refuses another method only if it needs a token', async () => {
+  const routes = [get('/a', needs(scope('x')), never), get('/b', open, never)];
+  // In JavaScript, a rule may have any access.
+  const lax = [open, optional] as unknown as (typeof authenticated)[];
+  for (const access of lax) await assertRouteMatrix({ routes, rules: [under('/', access)] });
+  await assertRouteMatrix({ routes, rules: [under('/', lax[1]!), under('/', authenticated)] });
+});
+
 test('the route matrix rejects invalid routes', async () => {
   for (const routes of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
     await assert.rejects(assertRouteMatrix({ routes } as Routes), { name: 'TypeError' });
