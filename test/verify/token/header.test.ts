@@ -49,8 +49,10 @@ for (const text of algTexts) {
   });
 }
 
-test('refuses a token without alg [RFC 7515 §4.1.1]', async () => {
-  assert.equal(await verdict(issue({}, { alg: undefined })), 'algorithm-refused');
+test('refuses a token without alg, before it looks for its key [RFC 7515 §4.1.1]', async () => {
+  for (const kid of [signingKey.kid, 'unknown', undefined]) {
+    assert.equal(await verdict(issue({}, { alg: undefined, kid })), 'algorithm-refused', kid);
+  }
 });
 
 const anyAlgorithm = signingKey.publicJwk;
@@ -186,6 +188,10 @@ const badTypes = [
   '"xJWT"',
   '"at+jwt2"',
   '"at jwt"',
+  '"xat+jwt"',
+  '"text/at+jwt"',
+  '"application/application/at+jwt"',
+  '["at+jwt"]',
   '"application/"',
   '"application/application/jwt"',
   '"text/jwt"',
