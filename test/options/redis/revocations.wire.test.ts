@@ -59,6 +59,22 @@ describe('the question', () => {
         ['client', 'app 2'],
       ],
     ],
+    [
+      'a client_id of another type beside azp',
+      { client_id: 7, azp: 'app 2' },
+      [
+        ['sub', 'auth0|user'],
+        ['client', 'app 2'],
+      ],
+    ],
+    [
+      'another client_id than azp',
+      { client_id: 'app 1', azp: 'app 2' },
+      [
+        ['sub', 'auth0|user'],
+        ['client', 'app 1'],
+      ],
+    ],
     ['claims of other types', { jti: 7, sid: '', client_id: ['app'], azp: null }, [['sub', 'auth0|user']]],
     [
       'claims in a namespace',
@@ -142,6 +158,8 @@ describe('an entry', () => {
     ['a token under a negative entry', NOW - 10, '-1', 'revoked'],
     ['a token under an entry with a fraction', NOW - 10, '1.5', 'revoked'],
     ['a token under an entry with a blank', NOW - 10, '1 ', 'revoked'],
+    ['a token under an entry that begins with a blank', NOW - 10, ' 1', 'revoked'],
+    ['a token under an entry with a line feed', NOW - 10, '1\n', 'revoked'],
     ['a token under an entry of 15 digits', NOW - 10, '000000000000001', 'accepted'],
     ['a token under an entry of 16 digits', NOW - 10, '0000000000000001', 'revoked'],
   ] as const) {

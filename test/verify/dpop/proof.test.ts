@@ -137,6 +137,7 @@ const HEADERS: [name: string, values: readonly unknown[], reason: string, clause
       'dpop+jwt ',
       'xdpop+jwt',
       'text/dpop+jwt',
+      'dpop+jwt;v=1',
       'application/application/dpop+jwt',
     ],
     'proof-type',
@@ -277,6 +278,7 @@ for (const [name, values, reason, clause] of CLAIMS) {
 
 for (const [name, value] of [
   ['jti', 'x'],
+  ['jti', ' '],
   ['jti', 'x'.repeat(256)],
   ['jti', '字'.repeat(256)],
   ['jti', '\u0000 "\\ é 字'],

@@ -190,6 +190,8 @@ const badTypes = [
   '"at jwt"',
   '"xat+jwt"',
   '"text/at+jwt"',
+  '"at+jwt;v=1"',
+  '"JWT; v=1"',
   '"application/application/at+jwt"',
   '["at+jwt"]',
   '"application/"',
