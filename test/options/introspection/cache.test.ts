@@ -28,6 +28,17 @@ describe('what an issuer said of a token', () => {
     ]);
   });
 
+  test('is said of this token alone, not of one that begins or ends like it [§22]', async () => {
+    const known = 'a'.repeat(4_000);
+    const stand = await openStand({ say: (token) => (token === known ? LONG : { active: false }) });
+    assert.equal(await stand.verdict(known), 'accepted');
+    const rest = known.slice(1);
+    for (const other of [`${known}b`, `${rest}b`, `b${rest}`, `A${rest}`, rest]) {
+      assert.equal(await stand.verdict(other), 'token-inactive');
+    }
+    assert.equal(await stand.verdict(known), 'accepted');
+  });
+
   test('is kept as long as the options say [§22]', async () => {
     const stand = await openStand({ options: { cacheSeconds: 300 }, say: () => LONG });
     await stand.verdict();
