@@ -167,6 +167,13 @@ describe('a token bound to a certificate alone', () => {
     }
   });
 
+  test('needs that of its thumbprint, letter case included [RFC 8705 §3.1]', async () => {
+    const swapped = x5t.replace(/[a-z]/, (letter) => letter.toUpperCase());
+    const cnf = { 'x5t#S256': swapped };
+    assert.notEqual(swapped, x5t);
+    assert.equal(await verdict({ cnf, mode: 'ALLOWED', scheme: 'Bearer', sent: 'own' }), 'certificate-mismatch');
+  });
+
   test('is refused under DPoP, with its certificate too [RFC 9449 §7.1, J2]', async () => {
     for (const mode of ['ALLOWED', 'REQUIRED'] as const) {
       for (const sent of ALL) {
