@@ -49,6 +49,8 @@ for (const [what, word] of [
   ['has a query', 'a?b'],
   ['has a fragment', 'a#b'],
   ['has an at sign', 'a@b'],
+  ['has a tilde', 'a~b'],
+  ['has a semicolon', 'a;b'],
 ] as const) {
   test(`names no tenant of every one if its word ${what} [§23, J6]`, () => {
     assert.equal(new Template(TEXT, EVERYONE).tenantIn(`https://login.test/${word}/v2.0`), undefined);
