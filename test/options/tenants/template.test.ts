@@ -102,7 +102,8 @@ for (const [what, url] of [
 }
 
 test('is a template with its slot as a segment of the path, before a query too [§23]', () => {
-  for (const url of [TEXT, 'https://login.test/{tenant}', 'https://login.test/{tenant}/keys?v=2']) {
+  const alone = 'https://login.test/{tenant}';
+  for (const url of [TEXT, alone, `${alone}/keys?v=2`, `${alone}?v=2`]) {
     assert.equal(TEMPLATE_RULES.addressOrTemplate(url), undefined);
   }
 });
