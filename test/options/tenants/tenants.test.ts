@@ -462,6 +462,8 @@ for (const [given, message] of [
   [{ issuer: TEMPLATE, list: 'a' }, `list: ${LIST}`],
   [{ issuer: TEMPLATE, list: [] }, `list: ${LIST}`],
   [{ issuer: TEMPLATE, list: ['a', '*'] }, `list: ${LIST}`],
+  [{ issuer: TEMPLATE, list: [['*']] }, `list: ${LIST}`],
+  [{ issuer: TEMPLATE, list: [, 'a'] }, `list: ${LIST}`],
 ] as const) {
   test(`says what is wrong with ${JSON.stringify(given)} in code: ${message} [§23]`, () => {
     assert.throws(() => tenants(given as never), { name: 'TypeError', message: `tenants: ${message}` });
