@@ -171,7 +171,10 @@ describe('a token bound to a certificate alone', () => {
     const swapped = x5t.replace(/[a-z]/, (letter) => letter.toUpperCase());
     const cnf = { 'x5t#S256': swapped };
     assert.notEqual(swapped, x5t);
-    assert.equal(await verdict({ cnf, mode: 'ALLOWED', scheme: 'Bearer', sent: 'own' }), 'certificate-mismatch');
+    assert.equal(
+      await verdict({ cnf, mode: 'ALLOWED', scheme: 'Bearer', sent: 'own' }),
+      'certificate-mismatch',
+    );
   });
 
   test('is refused under DPoP, with its certificate too [RFC 9449 §7.1, J2]', async () => {

@@ -642,7 +642,10 @@ describe('writers', () => {
     const issuers = { partner: { domain: 'other.test', audience: 'x' } };
     assert.throws(() => createGate({ ...options, issuers, revocations }), lacking);
     const known = { domain: 'other.test', audience: 'x', revocations };
-    assert.throws(() => createGate({ ...known, issuers: { partner: { domain: 'a.test', audience: 'x' } } }), lacking);
+    assert.throws(
+      () => createGate({ ...known, issuers: { partner: { domain: 'a.test', audience: 'x' } } }),
+      lacking,
+    );
     createGate(known).close();
   });
 });

@@ -54,6 +54,8 @@ test('distinguishes similar pairs of key and jti', () => {
     [ONE, OTHER],
     [OTHER, ONE],
     [OTHER, 'a'],
+    [ONE, `${'x'.repeat(255)}a`],
+    [ONE, `${'x'.repeat(255)}b`],
     [ONE, `${ONE}a`],
     [ONE, `${OTHER}a`],
     [OTHER, `${ONE}a`],
@@ -268,6 +270,25 @@ test('accepts no proof as new that had expired before the clock was set back [RF
   assert.equal(store.record(thumbprint, 'a', expiresAtSeconds, expiresAtSeconds - 290), 'new');
   assert.equal(store.record(thumbprint, 'other', expiresAtSeconds + 400, expiresAtSeconds + 1), 'new');
   assert.equal(store.record(thumbprint, 'a', expiresAtSeconds, expiresAtSeconds), 'seen');
+});
+
+test('accepts none of several as new that had expired then, in whatever order they came [RFC 9449 §11.1]', () => {
+  for (const expiries of [
+    [NOW + 80, NOW + 5],
+    [NOW + 5, NOW + 80],
+  ]) {
+    const store = new LocalReplayStore(80);
+    const uses = expiries.map((expiry) => () => store.record(ONE, `until ${expiry}`, expiry, NOW));
+    assert.deepEqual(
+      uses.map((use) => use()),
+      ['new', 'new'],
+    );
+    assert.equal(store.record(ONE, 'other', NOW + 180, NOW + 100), 'new');
+    assert.deepEqual(
+      uses.map((use) => use()),
+      ['seen', 'seen'],
+    );
+  }
 });
 
 test('distinguishes identifiers that are not well-formed Unicode [RFC 9449 §11.1]', () => {
