@@ -181,6 +181,8 @@ describe('the address', () => {
       (it) => ({ ...it, issuer: 'https://x.test/' }),
       ['issuer-mismatch', 'https://x.test/'],
     ],
+    ['names no issuer', (it) => ({ ...it, issuer: undefined }), ['issuer-mismatch', '']],
+    ['names its issuer in a list', (it) => ({ ...it, issuer: [it.issuer] }), ['issuer-mismatch', '']],
     ['has no endpoint', ({ issuer }) => ({ issuer }), ['address-refused', '']],
     [
       'has an endpoint that is no text',
@@ -205,6 +207,17 @@ describe('the address', () => {
       assert.deepEqual(endpoint.questions, []);
     });
   }
+
+  test('is none if the discovery document names its issuer with another ending: no token is sent [§22]', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const { issuer } = endpoint;
+    for (const other of [`${issuer}/`, issuer.slice(0, -1), `${issuer}x`]) {
+      endpoint.document = { ...endpoint, issuer: other };
+      const failure = await failureOf(askerFor(endpoint, { isDiscovered: true }));
+      assert.deepEqual(failure, ['issuer-mismatch', other]);
+    }
+    assert.deepEqual(endpoint.questions, []);
+  });
 
   for (const status of [400, 401, 403, 500]) {
     test(`is looked for again after a discovery document of status ${status}, which is a failure [§22]`, async (t) => {
@@ -504,7 +517,9 @@ describe('a response', () => {
       (_, response) => response.writeHead(307, { Location: '/elsewhere' }).end(),
       ['status-refused', '307'],
     ],
+    ['a redirect that says active', json({ active: true }, 302), ['status-refused', '302']],
     ['another status of success', json({ active: true }, 201), ['status-refused', '201']],
+    ['what a proxy has changed', json({ active: true }, 203), ['status-refused', '203']],
     ['401', json({ error: 'invalid_client' }, 401), ['status-refused', '401']],
     ['500', json({}, 500), ['status-refused', '500']],
     ['an array', json([]), ['not-a-json-object', '']],
