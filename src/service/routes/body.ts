@@ -17,8 +17,11 @@ export type BodySource = Pick<
   'request' | 'response' | 'bodyRefusal' | 'onBodyRefused' | 'bodyFailure'
 >;
 
-/** Thrown when the client has left: a response would reach no one. */
-export const CLIENT_GONE = Symbol('client gone');
+/**
+ * Thrown when the client has left: a response would reach no one. No `Error`, which frameworks would make a
+ * response of.
+ */
+export const CLIENT_GONE = Object.freeze({ name: 'AbortError', message: 'the client has left' });
 
 /** Resolves to the JSON value. Takes and rejects with the same as `readBody`. */
 export async function readJson(source: BodySource, types: readonly string[], limitBytes: number) {

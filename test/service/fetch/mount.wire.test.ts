@@ -73,9 +73,16 @@ let isReading = false;
 async function readAs(request: Request) {
   isReading = true;
   const { searchParams } = new URL(request.url);
-  const read = await readers[searchParams.get('as') ?? 'text']!(request);
+  const reading = readers[searchParams.get('as') ?? 'text']!(request);
+  reading.catch((reason: unknown) => {
+    readFailure = reason;
+  });
+  const read = await reading;
   return new Response(typeof read === 'string' ? read : 'read');
 }
+
+/** Why a body could not be read. */
+let readFailure: unknown;
 
 async function* cancelIn({ body }: Request) {
   const reader = body!.getReader();
@@ -711,13 +718,17 @@ describe('a mount', { timeout: 60_000 }, () => {
     assert.deepEqual([status, fields.connection, content], [200, ['close'], 'unread']);
   });
 
-  test('learns from its body that the client has left, which leaves no line above debug', async () => {
+  test('learns from its body that the client has left, in words, which leaves no line above debug', async () => {
     const before = logs.length;
     isReading = false;
+    readFailure = undefined;
     const wire = await openWire(port);
     wire.send('POST /read HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc');
     while (!isReading) await new Promise(setImmediate);
     wire.socket.resetAndDestroy();
+    while (readFailure === undefined) await new Promise(setImmediate);
+    const { name, message } = Object(readFailure);
+    assert.deepEqual([name, message], ['AbortError', 'the client has left']);
     await ask('GET /a');
     assert.deepEqual(
       logs.slice(before).filter(({ message }) => message === 'request failed'),
