@@ -110,13 +110,13 @@ function messagesOf(error: unknown): Fields {
   }
 }
 
-/** Of several lines, but without what JSON does not escape and a terminal obeys. */
+/** Of several lines, but without what JSON does not escape and a terminal obeys, and halves of characters. */
 function textOf(value: unknown) {
   if (value === undefined || typeof value === 'object') return undefined;
 
   return String(value)
     .slice(0, MAX_MESSAGE_LENGTH)
-    .replace(/[\x7f-\x9f]/g, '?') as Printable;
+    .replace(/[\x7f-\x9f\p{Cs}]/gu, '?') as Printable;
 }
 
 /** The lines of one turn: one system call. */

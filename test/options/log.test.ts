@@ -64,6 +64,8 @@ test('has at most 1,000 characters of a message, in any language and of several 
 
 test('replaces what a terminal obeys and JSON does not escape', () => {
   assert.equal(toldOf(failure('a\x7f\x9bb')).errorMessage, 'a??b');
+  // Cut in half, it would break parsers of JSON (RFC 8259 §8.2).
+  assert.equal(toldOf(failure(`${'x'.repeat(999)}\u{1f600}`)).errorMessage, `${'x'.repeat(999)}?`);
 });
 
 test('has a thrown value that is text, and nothing of one that is neither text nor an error', () => {

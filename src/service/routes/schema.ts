@@ -21,7 +21,9 @@ export interface Schema<Output = unknown> {
 }
 
 const MAX_ISSUES = 20;
-const MAX_TEXT_LENGTH = 200;
+
+/** Whole characters: some parsers refuse halves (RFC 8259 §8.2). */
+const SHOWN = /^.{0,200}/su;
 
 const NO_SCHEMA =
   'a schema must have "~standard" of version 1 with a function "validate"; options come second';
@@ -57,4 +59,4 @@ function shownIssue({ path = [], message }: SchemaIssue) {
   return { path: keys, message: shown(message) };
 }
 
-const shown = (text: PropertyKey) => String(text).slice(0, MAX_TEXT_LENGTH);
+const shown = (text: PropertyKey) => String(SHOWN.exec(String(text)));

@@ -143,6 +143,16 @@ test('shows at most 20 issues, and at most 200 characters of a message or key', 
   assert.deepEqual(shown[19], { path: [cut, cut], message: cut });
 });
 
+test('cuts no character in half [RFC 8259 §8.2]', () => {
+  const faces = '\u{1f600}'.repeat(201);
+  const lines = `${'x\n'.repeat(100)}y`;
+  const cut = faces.slice(2);
+  assert.deepEqual(shownOf({ message: faces, path: [faces] }, { message: lines }), [
+    { path: [cut], message: cut },
+    { path: [], message: lines.slice(0, -1) },
+  ]);
+});
+
 test('shows a message that is not a string as a string', () => {
   assert.deepEqual(
     shownOf({ message: 5 }, {}).map(({ message }) => message),
