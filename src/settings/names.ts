@@ -67,7 +67,7 @@ function reportKeys({ keys, problems, warnings }: FoundEntries, known: readonly 
 /** A known name may be followed by a space and advice. */
 function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   const { name, value } = entry;
-  const isEmptySection = value === null && /^[^.A-Z]*$/.test(name);
+  const isEmptySection = value === null && /^(?!profile$)[^.A-Z]*$/.test(name);
   if (known.includes(name) || isEmptySection) return;
 
   const written = squeezed(name);

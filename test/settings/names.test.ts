@@ -68,7 +68,7 @@ for (const [yaml, name, nearest] of KEYS) {
   });
 }
 
-for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A']) {
+for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A', 'profile:']) {
   test(`refuses ${JSON.stringify(yaml)} in YAML and says that the profile comes from the environment only`, () => {
     assert.match(
       onlyProblem(withYaml(yaml)),

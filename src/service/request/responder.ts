@@ -199,7 +199,7 @@ function afterLast({ request }: Exchange) {
 function endsConnection({ request, response }: Exchange) {
   const { upgrade, 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers;
   // RFC 9112 §6.3: either field announces a body.
-  const hasBody = coding !== undefined || length !== '0';
+  const hasBody = coding !== undefined || Number(length) > 0;
   const isUnread = hasBody && !request.isRead;
   // Node reads nothing after an offer to upgrade, which we ignore (RFC 9110 §7.8).
   return !response.shouldKeepAlive || isUnread || upgrade !== undefined;

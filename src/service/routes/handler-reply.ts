@@ -66,7 +66,7 @@ function makeReply(status: number, body?: object, headers?: Headers) {
   const bytes = isBytes(body) ? Buffer.from(body) : '';
   const content = isJson ? jsonText(body) : bytes;
   const fields = fieldsOf(isJson, headers);
-  if (body !== undefined && !fields.has('content-type')) throw new UsageError('bytes need a Content-Type');
+  if (body !== undefined && !fields.get('content-type')) throw new UsageError('bytes need a Content-Type');
 
   // RFC 9110 §8.6
   if (status !== 204 && status !== 304) fields.set('content-length', String(Buffer.byteLength(content)));

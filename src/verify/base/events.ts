@@ -182,8 +182,8 @@ export function describeBug(error: unknown): Fields {
       frames: framesOf(sites),
     };
   } catch {
-    // Its getters may throw.
-    return { reason: 'bug' };
+    // What reads it may throw.
+    return { reason: 'bug', error: printable(typeof error) };
   }
 }
 

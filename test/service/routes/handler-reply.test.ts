@@ -46,7 +46,12 @@ test('reply sends a copy of the bytes, with the given type', () => {
   bytes.fill(0);
   assert.deepEqual(made.reply.content, Buffer.of(1, 2, 255));
   assert.deepEqual(fieldsOf(made), { ...ALWAYS, 'content-type': 'image/png', 'content-length': '3' });
-  assert.throws(() => reply(200, bytes), { name: 'TypeError', message: 'bytes need a Content-Type' });
+  for (const headers of [undefined, { 'Content-Type': '' }]) {
+    assert.throws(() => reply(200, bytes, headers), {
+      name: 'TypeError',
+      message: 'bytes need a Content-Type',
+    });
+  }
 });
 
 test('reply lets a handler set caching and type of its JSON, but not allow sniffing', () => {

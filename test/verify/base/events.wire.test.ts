@@ -438,7 +438,9 @@ describe('the log', () => {
       proxy,
       new Proxy(new Error('m'), { get: raise, getPrototypeOf: raise }),
     ];
-    for (const thrown of hostile) assert.deepEqual(describeBug(thrown), { reason: 'bug' });
+    for (const thrown of hostile) {
+      assert.deepEqual(describeBug(thrown), { reason: 'bug', error: 'object' });
+    }
   });
 });
 
