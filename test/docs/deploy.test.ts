@@ -183,3 +183,16 @@ test('docs/gatehouse.service does not restart after a configuration problem', ()
   assert.match(unit, /^ExecStart=\/usr\/bin\/node .*\/dist\/server\.js$/m);
   assert.match(unit, /^RestartPreventExitStatus=1$/m);
 });
+
+test('docs/proxies.md asks the Service of docs/kubernetes.yaml at a port that it has', () => {
+  const [, service = ''] = /kind: Service\n([^]*?)\n---/.exec(manifests) ?? [];
+  const ports = [...service.matchAll(/ port: (\d+)/g)].map(([, port]) => port);
+  const urls = read('docs/proxies.md').match(/http:\/\/gatehouse\.\S+/g) ?? [];
+  assert.equal(urls.length, 2);
+  for (const url of urls) assert.ok(ports.includes(new URL(filled(url)).port || '80'), url);
+});
+
+test('docs/workloads.md says what docs/kubernetes.yaml keeps from gatehouse', () => {
+  assert.match(manifests, /automountServiceAccountToken: false/);
+  assert.match(read('docs/workloads.md'), /remove\s+`automountServiceAccountToken: false`/);
+});
