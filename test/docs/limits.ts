@@ -292,7 +292,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   ],
   'docs/refusals.md': [
     says`lists up to ${constantIn(SCHEMA, 'MAX_ISSUES')} \`issues\``,
-    says`at most ${constantIn(SCHEMA, 'MAX_TEXT_LENGTH')} characters`,
+    says`at most ${numberIn(SCHEMA, /\.\{0,(\d+)\}/)} characters`,
     says`nest the JSON at most ${MAX_DEPTH} levels deep`,
     says`within ${seconds(HEADER_MILLIS)}, and the whole request within ${REQUEST_SECONDS} s (by default)`,
     says`(${numberIn(KEY_SET, /Math\.max\((\d+), seconds\)/)} to ${seconds(MAX_BACKOFF_MILLIS)})`,
