@@ -59,7 +59,7 @@ function countOf(tenants: TenantsPart | undefined) {
 function storesOf({ replayStore, revocations }: ServiceValues) {
   const kind = Part.contentOf(revocations)?.kind;
   return {
-    replayStore: printable(replayStore === undefined ? 'process' : 'shared'),
+    replayStore: printable(replayStore ? 'shared' : 'process'),
     revocationStore: kind === undefined ? undefined : printable(kind),
   };
 }
@@ -86,7 +86,7 @@ type Details = (issuer: string, part: Introspection) => readonly string[];
 function kindsIn({ jwksTokenFile, caFile }: IssuerSettings) {
   const files = Object.entries({ token: jwksTokenFile, authorities: caFile });
   const kinds = files.flatMap(([kind, file]) => {
-    return file === undefined ? [] : [printable(kind)];
+    return file ? [printable(kind)] : [];
   });
   return kinds.length === 0 ? undefined : kinds;
 }

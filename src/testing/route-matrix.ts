@@ -2,17 +2,10 @@
 import type { Decide } from '../gate/decide.ts';
 import { pathSegments } from '../verify/request/facts.ts';
 import { STATUSES } from '../gate/replies/challenge.ts';
-import { authenticated, needs, type DecidedAccess } from '../gate/rules/access.ts';
-import type { AnyGuard, PlainGuard } from '../gate/rules/further.ts';
+import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
+import type { AnyGuard, PlainGuard, Surroundings } from '../gate/rules/further.ts';
 import { createRouter, isBelow, isMount } from '../service/routes/router.ts';
-import {
-  literalsOf,
-  upstream,
-  withAccess,
-  withHandler,
-  type Route,
-  type Routes,
-} from '../service/routes/route.ts';
+import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import {
   createListeningService,
   createRouteReaders,
@@ -65,15 +58,13 @@ async function mismatchesOf({ routes, rules = [] }: Routes, kind: Kind) {
   const matchPath = createRouter([], rules);
   const { port } = await service.listen();
 
-  const text = freeText(routes);
-  const mounts = routes.filter(isMount);
+  // Is in no pattern, so that no more specific route takes the path.
+  const text = crypto.randomUUID();
 
   const asked = routes.map(async (route) => {
     const path = route.pattern.replace(/\{\w+\}/g, text).replace(/\/\*\*$/, '') || '/';
     // A URL would rewrite these.
     const target = path.replace(/[\\\s]/g, encodeURIComponent);
-    const texts = pathSegments(path) ?? [];
-    const isMounted = mounts.some(({ mounted }) => isBelow(mounted.segments, texts));
     const ofRules = matchPath(path).demands;
     const demands = [...ofRules, route.access];
 
@@ -81,8 +72,8 @@ async function mismatchesOf({ routes, rules = [] }: Routes, kind: Kind) {
     await askForCredentials(ask, demands, issuer);
     // Rules are checked before the method. Below a mount, every other method is its own.
     const refused = ofRules.some(isRequired) ? 401 : 405;
-    if (!isMounted) await ask('another method', refused, {}, 'OPTIONS');
-    await askForScopes(ask, demands, { ...issuer, ...service });
+    if (!isMounted(path, routes)) await ask('another method', refused, {}, 'OPTIONS');
+    await askForScopes(ask, demands, { ...issuer, ...kind, ...service, count: undefined });
     return mismatches;
   });
   try {
@@ -92,14 +83,13 @@ async function mismatchesOf({ routes, rules = [] }: Routes, kind: Kind) {
   }
 }
 
+function isMounted(path: string, routes: readonly Route[]) {
+  const texts = pathSegments(path) ?? [];
+  return routes.some((route) => route.mounted && isBelow(route.mounted.segments, texts));
+}
+
 /** No route has `OPTIONS`. */
 const methodOf = (route: Route) => (isMount(route) ? 'OPTIONS' : route.method);
-
-/** Is in no pattern, so that no more specific route takes the path. */
-function freeText(routes: readonly Route[], text = 'x'): string {
-  const isTaken = routes.some((route) => literalsOf(route)?.includes(text));
-  return isTaken ? freeText(routes, `${text}x`) : text;
-}
 
 const withoutHandler = (route: Route): Route =>
   withHandler(route, () => ({}), withoutDecisions(route.access));
@@ -147,21 +137,23 @@ async function askForCredentials(ask: Ask, demands: Demands, { bearer }: TestIss
 const scopesOf = ({ refused }: AnyGuard) => refused.refusal.scopes ?? [];
 
 /** What else is asked with. */
-interface Asking extends TestIssuer {
+interface Asking extends TestIssuer, Surroundings {
   readonly decide: Decide;
 }
 
-async function askForScopes(ask: Ask, demands: Demands, { bearer, decide }: Asking) {
+async function askForScopes(ask: Ask, demands: Demands, asking: Asking) {
   const all = demands.flatMap((access) => access.guards).flatMap(scopesOf);
 
   /** Asks the guards what to expect: only they know their claims and logins. */
   async function askWith(what: string, scopes: readonly string[]) {
-    const headers = bearer({ scope: scopes.join(' ') });
-    const rawHeaders = ['Authorization', headers.authorization];
-    const facts = { method: 'GET', path: '/', rawHeaders };
-    const { reason, refusal } = await decide({ facts, demands, isServed: true });
-    const status = refusal ? STATUSES[refusal.kind] : 200;
-    await ask(what, reason === 'bug' ? 'a verdict, since a guard throws' : status, headers);
+    const headers = asking.bearer({ scope: scopes.join(' ') });
+    const facts = { method: 'GET', path: '/', rawHeaders: ['Authorization', headers.authorization] };
+    const { caller } = await asking.decide({ facts, demands: [authenticated], isServed: true });
+    const admit = async () => caller && checkAccess(demands, caller, true, { facts }, asking);
+    const status = await admit()
+      .then((refused) => (refused ? STATUSES[refused.refusal.kind] : 200))
+      .catch(() => 'a verdict, since a guard throws');
+    await ask(what, status, headers);
   }
 
   await askWith('neither scopes nor claims', []);

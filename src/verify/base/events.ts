@@ -174,11 +174,10 @@ export function describeBug(error: unknown): Fields {
     if (!isError(given) && sites.length === 0) return { reason: 'bug', error: printable(typeof error) };
 
     const sentence = UsageError.sentenceOf(given);
-    const shown = sentence && { sentence };
     return {
       reason: 'bug',
       error: printable(nameOf(given)),
-      ...shown,
+      ...(sentence && { sentence }),
       frames: framesOf(sites),
     };
   } catch {
