@@ -126,7 +126,7 @@ async function endWithReport(service: ListeningService, deployment: Deployment, 
 function prepareLookups({ issuers, revocationStore }: Settings) {
   const all = Object.values(issuers);
   const asked = all.filter(({ introspectionTokens }) => introspectionTokens);
-  const ofStores = revocationStore ? 3 : 2;
+  const ofStores = revocationStore === undefined ? 2 : 3;
   // As many are fetched at a time.
   const ofTenants = all.some(({ jwksUri }) => isTemplate(jwksUri)) ? 20 : 0;
   process.env.UV_THREADPOOL_SIZE ??= String(2 * (all.length + asked.length + ofStores + ofTenants));
