@@ -1,5 +1,6 @@
 /* The test issuer and the route matrix: correct routes pass, and wrong ones are found. */
 import assert from 'node:assert/strict';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { test } from 'node:test';
 import { MadeGuard } from '../src/gate/rules/guards.ts';
 import {
@@ -10,6 +11,7 @@ import {
   createService,
   get,
   json,
+  mount,
   needs,
   open,
   optional,
@@ -46,6 +48,52 @@ test('the route matrix passes for correct routes, and runs no handler', async ()
     routes: ROUTES,
     rules: [under('/mine', authenticated), under('/mine/x', needs(scope('admin')))],
   });
+});
+
+/** What the matrix sends: methods, paths and schemes. */
+async function sentFor(served: Routes): Promise<string[]> {
+  const sent: string[] = [];
+  const note = (message: unknown) => {
+    const { method, path, headers } = (message as { request: Record<string, unknown> }).request;
+    const [, scheme = 'nothing'] = /authorization[:,]\s*(\w+)/i.exec(String(headers)) ?? [];
+    sent.push(`${method} ${path} with ${scheme}`);
+  };
+  subscribe('undici:request:create', note);
+  try {
+    await assertRouteMatrix(served);
+  } finally {
+    unsubscribe('undici:request:create', note);
+  }
+  return sent.sort();
+}
+
+test('the route matrix asks a route without credentials, with a wrong scheme and method, and with tokens', async () => {
+  assert.deepEqual(await sentFor({ routes: [get('/a', needs(scope('x', 'y'), scope('z')), never)] }), [
+    'GET /a with Basic',
+    ...Array.from({ length: 5 }, () => 'GET /a with Bearer'),
+    'GET /a with nothing',
+    'OPTIONS /a with nothing',
+  ]);
+});
+
+test('the route matrix asks a mount with one method, since all are its own', async () => {
+  const sent = await sentFor({ routes: [mount('/m', authenticated, never), get('/m/a', open, never)] });
+  assert.deepEqual(
+    sent.filter((line) => / \/m with nothing$/.test(line)),
+    ['OPTIONS /m with nothing'],
+  );
+  assert.ok(!sent.includes('OPTIONS /m/a with nothing'));
+});
+
+test('the route matrix tells a scope of one guard from those of all', async () => {
+  const seen: string[][] = [];
+  const noting = claimCheck('seen', (claim) => {
+    seen.push(String(claim('scope')).split(' '));
+    return true;
+  });
+  await assertRouteMatrix({ routes: [get('/a', needs(noting, scope('x', 'y'), scope('z')), never)] });
+  const lists = new Set(seen.map((scopes) => scopes.join()));
+  assert.deepEqual([...lists].sort(), ['', 'x,y', 'x,y,z', 'z']);
 });
 
 test('the route matrix lists a guard that throws for some token, with the other wrong responses', async () => {

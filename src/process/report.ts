@@ -83,7 +83,7 @@ function sentenceFor({ event, fields: { issuer, tenant, reason, code } }: Failur
   const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
   const ofEvent = event === 'introspection lost' ? INTROSPECTION_ADVICE : {};
   const advice = ofEvent[String(reason)] ?? ADVICE[reason as FetchErrorReason];
-  const whose = tenant === undefined ? issuer : `${issuer}, tenant ${tenant}`;
+  const whose = tenant ? `${issuer}, tenant ${tenant}` : issuer;
   return `issuer ${whose}, ${detail}; ${advice.replaceAll(/IDP_(?!PROXY)/g, env)}`;
 }
 
@@ -113,7 +113,7 @@ interface ProbedIssuer extends Probed {
 }
 
 function failureIn({ issuer, problem }: ProbedIssuer): Failure[] {
-  return problem === undefined ? [] : [{ event: 'introspection lost', fields: { issuer, ...problem } }];
+  return problem ? [{ event: 'introspection lost', fields: { issuer, ...problem } }] : [];
 }
 
 async function probeOf({ name: issuer, introspect }: Issuer): Promise<ProbedIssuer> {

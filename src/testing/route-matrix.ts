@@ -100,7 +100,7 @@ function withoutDecisions<Admitted>(access: DecidedAccess<Admitted>) {
   if (guards.length === access.guards.length) return access;
 
   const [first, ...others] = guards;
-  return first === undefined ? authenticated : needs(first, ...others);
+  return first ? needs(first, ...others) : authenticated;
 }
 
 const isAtOnce = (guard: AnyGuard): guard is PlainGuard<unknown> => guard.further?.wait === undefined;

@@ -86,7 +86,7 @@ export class Introspector implements Introspect {
     if (kept === undefined) this.#keep(digest, answer, isRefused, exp);
     if (isRefused) return verdict.with(found);
 
-    this.#count?.('token', kept === undefined ? 'introspected' : 'remembered');
+    this.#count?.('token', kept ? 'remembered' : 'introspected');
     return verdict;
   }
 

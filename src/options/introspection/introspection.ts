@@ -105,7 +105,7 @@ export function introspection(options: IntrospectionOptions): IntrospectionPart 
   const content: Introspection = {
     tokens,
     clientId,
-    authentication: key === undefined ? 'client_secret_basic' : 'private_key_jwt',
+    authentication: key ? 'private_key_jwt' : 'client_secret_basic',
 
     create(issuer, name, all, surroundings) {
       requireFit(issuer, name, tokens, all);

@@ -96,7 +96,7 @@ function responseOf(status: number, errors: readonly string[]): JsonObject {
   const headers = headersOf(status, errors);
   const description = DESCRIPTIONS[status] ?? 'Refused';
   const content = { 'application/json': { schema: bodySchema(errors) } };
-  return headers === undefined ? { description, content } : { description, headers, content };
+  return { description, ...(headers && { headers }), content };
 }
 
 const TEXT = { schema: { type: 'string' } };

@@ -97,7 +97,7 @@ export class Connection {
 
   /** At once, but so that no client takes a part for the whole. */
   cutOff() {
-    this.#underWay[0]?.exchange.resetStream();
+    this.#underWay[0]?.exchange.resetIfBegun();
     this.#socket.destroy();
   }
 
@@ -128,10 +128,10 @@ export class Connection {
     this.isFinishing = true;
     for (const { exchange } of this.#underWay) exchange.finishUp();
     const last = this.#underWay.at(-1)?.exchange.response;
-    if (last === undefined || last.headersSent || this.#makeFinalText) return;
+    if (last?.headersSent !== false) return;
 
     this.#closeAfter(last);
-    if (this.arriving !== undefined) return;
+    if (this.arriving) return;
 
     this.#isHeld = false;
     // A later request would run, but get no response.
@@ -139,10 +139,12 @@ export class Connection {
   }
 
   /** Instead of an earlier one, so that all are sent. What its client ends is not kept open. */
-  #closeAfter(response?: ServerResponse) {
+  #closeAfter(response = this.#last) {
     if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
-    this.#last = response?.shouldKeepAlive ? response : undefined;
-    if (response) response.shouldKeepAlive = false;
+    // Deno would destroy the connection before the text.
+    const hasMore = this.#makeFinalText && !('Deno' in globalThis);
+    this.#last = response?.shouldKeepAlive && !hasMore ? response : undefined;
+    if (this.#last) this.#last.shouldKeepAlive = false;
   }
 
   /** The client has closed its side, or the connection is gone. */

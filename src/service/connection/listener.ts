@@ -196,7 +196,7 @@ export class Listener {
 
   #abandon(resolve: (outcome: 'drained' | 'deadline') => void) {
     for (const connection of this.#cut ?? []) connection.abandon();
-    setImmediate(resolve, this.#cut === undefined ? 'drained' : 'deadline');
+    setImmediate(resolve, this.#cut ? 'deadline' : 'drained');
   }
 }
 

@@ -159,12 +159,12 @@ export class Exchange {
   }
 
   /**
-   * Before its connection is destroyed: to HTTP/1.0, the end of the connection is that of a stream, unless it
-   * is a reset (RFC 9112 §6.3).
+   * Before its connection is destroyed: to HTTP/1.0, the end of the connection is that of a body that has
+   * begun, unless it is a reset (RFC 9112 §6.3).
    */
-  resetStream() {
-    const { httpVersion, socket } = this.request;
-    if (this.isStreaming && httpVersion === '1.0') socket.resetAndDestroy();
+  resetIfBegun() {
+    const { request, response } = this;
+    if (response.headersSent && request.httpVersion === '1.0') request.socket.resetAndDestroy();
   }
 
   /** For the listener, which sees invalid and late bodies. */

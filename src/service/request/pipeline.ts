@@ -99,7 +99,7 @@ export class Pipeline {
 
       const reply = (result: unknown) => {
         const turnedAway = HandlerRequest.turnedAwayBy(request, result);
-        const known = turnedAway === undefined ? record : extendRecord(record, turnedAway);
+        const known = turnedAway ? extendRecord(record, turnedAway) : record;
         try {
           return extendRecord(known, { reply: replyToResult(result, route.method, replies.hasCors) });
         } catch (thrown) {

@@ -135,7 +135,7 @@ export class Responder {
     if (!response.headersSent) return this.#write(exchange, recordThrown(exchange, record, error));
 
     const failed = recordThrown(exchange, record, failureOf(error));
-    exchange.resetStream();
+    exchange.resetIfBegun();
     response.destroy();
     const sent = failed.reason === undefined ? record : this.#replies.complete(failed, request);
     return this.#observe(exchange, sent);

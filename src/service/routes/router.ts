@@ -35,7 +35,7 @@ export interface Matched {
 }
 
 /** At a path without canonical form. */
-const NOTHING: Matched = Object.freeze({ demands: [], matches: [], isOwn: false });
+const NOTHING = Object.freeze({ demands: [], matches: [], isOwn: false });
 
 /**
  * Returns a function that finds the routes and rules at a path. No rule applies to `ownRoutes`. There is no

@@ -79,7 +79,7 @@ function ruleFor(name: string | symbol, rules: object, given: object): Rule {
 
   const lower = String(name).toLowerCase();
   const known = Object.keys(rules).find((each) => each.toLowerCase() === lower);
-  const fix = known === undefined ? 'correct' : `write ${known}`;
+  const fix = known ? `write ${known}` : 'correct';
   return () => (rule === undefined ? `is no option; ${fix} or remove it` : NOT_PLAIN);
 }
 

@@ -739,6 +739,35 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     assert.equal(await drained, 'deadline');
   });
 
+  test('to HTTP/1.0 that the end of a drain cuts off ends with a reset, though another request waits behind it', async (t) => {
+    const { port, source, drain, server } = await openStreams(t);
+    const wire = await openWire(port);
+    wire.send('GET /stream HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n'.repeat(2));
+    const given = await source();
+    given.send('one');
+    await wire.until((text) => text.endsWith('one'));
+    const failed = once(wire.socket, 'error');
+    const drained = drain();
+    await untilClosing(server);
+    clock.advance(10_000);
+    assert.equal((await failed)[0].code, 'ECONNRESET');
+    assert.equal(await drained, 'deadline');
+  });
+
+  test('to HTTP/1.0 that has not begun when a drain cuts it off ends without a reset, which could overtake an earlier response', async (t) => {
+    const { ask, source, responses, drain, server } = await openStreams(t);
+    const wire = await ask('/late', '', '1.0');
+    await until(() => responses.length > 0);
+    const reset = t.mock.method(responses[0]!.socket!, 'resetAndDestroy');
+    const drained = drain();
+    await untilClosing(server);
+    clock.advance(10_000);
+    assert.equal(await wire.untilClosed(), '');
+    assert.equal(await drained, 'deadline');
+    assert.equal(reset.mock.callCount(), 0);
+    await source();
+  });
+
   test('to HTTP/1.0 whose client does not read ends with a reset, too [RFC 9112 §6.3]', async (t) => {
     const { ask, source, responses } = await openStreams(t);
     const wire = await ask('/full', '', '1.0');
