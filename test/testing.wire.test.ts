@@ -53,11 +53,13 @@ test('the route matrix passes for correct routes, and runs no handler', async ()
 /** What the matrix sends: methods, paths and schemes. */
 async function sentFor(served: Routes): Promise<string[]> {
   const sent: string[] = [];
+
   const note = (message: unknown) => {
     const { method, path, headers } = (message as { request: Record<string, unknown> }).request;
     const [, scheme = 'nothing'] = /authorization[:,]\s*(\w+)/i.exec(String(headers)) ?? [];
     sent.push(`${method} ${path} with ${scheme}`);
   };
+
   subscribe('undici:request:create', note);
   try {
     await assertRouteMatrix(served);
@@ -87,6 +89,7 @@ test('the route matrix asks a mount with one method, since all are its own', asy
 
 test('the route matrix tells a scope of one guard from those of all', async () => {
   const seen: string[][] = [];
+
   const noting = claimCheck('seen', (claim) => {
     seen.push(String(claim('scope')).split(' '));
     return true;
