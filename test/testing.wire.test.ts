@@ -144,7 +144,7 @@ test('the route matrix takes a policy of runForwardAuth like any routes', async 
   await assert.rejects(assertRouteMatrix({ routes: mixed }), { name: 'TypeError' });
 });
 
-test('the route matrix takes routes of a policy that have the names of the service\'s own [§19]', async () => {
+test("the route matrix takes routes of a policy that have the names of the service's own [§19]", async () => {
   const routes = [
     get('/healthz', open, upstream),
     get('/readyz', needs(scope('read')), upstream),
@@ -153,7 +153,10 @@ test('the route matrix takes routes of a policy that have the names of the servi
   await assertRouteMatrix({ routes });
   await assertRouteMatrix({ routes, rules: [under('/readyz', authenticated)] });
   const own = [get('/healthz', open, never)];
-  await assert.rejects(assertRouteMatrix({ routes: own }), /matches \/healthz, which the service serves itself/);
+  await assert.rejects(
+    assertRouteMatrix({ routes: own }),
+    /matches \/healthz, which the service serves itself/,
+  );
 });
 
 test('the route matrix expects that a rule refuses another method only if it needs a token', async () => {

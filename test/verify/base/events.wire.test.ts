@@ -434,10 +434,7 @@ describe('the log', () => {
     assert.deepEqual(describeBug(getter), { reason: 'bug', error: 'Error', frames: [] });
     const { proxy, revoke } = Proxy.revocable(new Error('m'), {});
     revoke();
-    const hostile = [
-      proxy,
-      new Proxy(new Error('m'), { get: raise, getPrototypeOf: raise }),
-    ];
+    const hostile = [proxy, new Proxy(new Error('m'), { get: raise, getPrototypeOf: raise })];
     for (const thrown of hostile) {
       assert.deepEqual(describeBug(thrown), { reason: 'bug', error: 'object' });
     }
