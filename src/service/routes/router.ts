@@ -97,7 +97,7 @@ function matchesOf(route: Route): CreateMatch {
   return (texts, demands) => ({
     route,
     readParameters() {
-      // Not at the start, where the names of a thousand routes would take a third of the time.
+      // Not at the start, which that would make longer for many routes.
       names ??= namesIn(route.pattern);
       const values = names.map(([name, at]) => [name, texts[at]]);
       return Object.freeze(Object.fromEntries(values));
