@@ -8,7 +8,7 @@ import { problemOf, type Entry } from './entry.ts';
 const VALUE = String.raw`(["'\x60])(?:(?!\3).)*\3|(?!["'\x60])(?:(?!#).)*?(?<!\s)|`;
 
 const ASSIGNMENT = new RegExp(
-  String.raw`^(?![^]*[^\P{Cc}\t])(?:export\s+)?([A-Za-z_]\w*)\s*=[ \t]*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
+  String.raw`^(?![^]*[^\P{Cc}\t])(?:export[ \t]+)?([^\W\d]\w*)[ \t]*=[ \t]*(?!\s)(${VALUE})\s*((?<=\s)#.*)?$`,
   'u',
 );
 

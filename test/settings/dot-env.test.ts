@@ -114,9 +114,11 @@ const FAULTS = [
   'B=2\u2028C=3',
   '# x\u2029B=2',
   'B="2\rC"',
-  // What nobody sees. Node counts these blanks as part of the value.
+  // What nobody sees. Node counts these blanks as part of the name or value.
   'B=\u00a02',
   "B= \u3000'2'",
+  'B\u00a0=2',
+  'export\u00a0B=2',
   'B=2\0',
   'B=a\0b',
   'B="a\0b"',
