@@ -69,6 +69,16 @@ async function sentFor(served: Routes): Promise<string[]> {
   return sent.sort();
 }
 
+test('the route matrix asks the guards themselves what to expect, not the decision that it tests', async () => {
+  const passes = () => /\bdecide\b/.test(String(new Error().stack));
+  const lax = new MadeGuard('scope read', passes, scope('read').refused, undefined);
+  await assert.rejects(assertRouteMatrix({ routes: [get('/a', needs(lax), never)] }), (failure: Error) => {
+    assert.ok(failure instanceof RouteMatrixError);
+    assert.match(failure.message, /^GET \/a \(scope read\) with all scopes: 200 instead of 403$/m);
+    return true;
+  });
+});
+
 test('the route matrix asks a route without credentials, with a wrong scheme and method, and with tokens', async () => {
   assert.deepEqual(await sentFor({ routes: [get('/a', needs(scope('x', 'y'), scope('z')), never)] }), [
     'GET /a with Basic',

@@ -141,7 +141,7 @@ export class Connection {
   /** Instead of an earlier one, so that all are sent. What its client ends is not kept open. */
   #closeAfter(response = this.#last) {
     if (this.#last?.headersSent === false) this.#last.shouldKeepAlive = true;
-    // Deno would destroy the connection before the text.
+    // Deno would destroy the connection before the final text.
     const hasMore = this.#makeFinalText && !('Deno' in globalThis);
     this.#last = response?.shouldKeepAlive && !hasMore ? response : undefined;
     if (this.#last) this.#last.shouldKeepAlive = false;

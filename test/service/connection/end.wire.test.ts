@@ -24,6 +24,13 @@ import {
 import { statusesIn } from '../../support/raw-responses.ts';
 import { startRoutes } from '../../support/routes.ts';
 
+/** Of all responses but the first: the status, and whether the response closes the connection. */
+const laterOf = (text: string) =>
+  text
+    .split(/(?=HTTP\/1\.1 )/)
+    .slice(1)
+    .map((response) => [...statusesIn(response), response.includes('\r\nConnection: close\r\n')]);
+
 describe('a listener that stops', { timeout: 120_000 }, () => {
   test('sends Connection: close with every response once the port is closed [RFC 9112 §9.6]', async (t) => {
     const listener = await openListener(t);
@@ -63,15 +70,11 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     wire.send(HELD + GOOD + GOOD);
     const response = await arrival;
     response();
-    const [, ...responses] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
-    assert.deepEqual(
-      responses.map((text) => [...statusesIn(text), text.includes('\r\nConnection: close\r\n')]),
-      [
-        [200, false],
-        [200, false],
-        [200, true],
-      ],
-    );
+    assert.deepEqual(laterOf(await wire.untilClosed()), [
+      [200, false],
+      [200, false],
+      [200, true],
+    ]);
     assert.equal(await stopped, 'drained');
   });
 
@@ -104,14 +107,10 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
         if (!isBefore) wire.send(HELD + bytes);
         const response = held ?? (await arrival);
         response();
-        const [, ...responses] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
-        assert.deepEqual(
-          responses.map((text) => [...statusesIn(text), text.includes('\r\nConnection: close\r\n')]),
-          [
-            [200, false],
-            [400, true],
-          ],
-        );
+        assert.deepEqual(laterOf(await wire.untilClosed()), [
+          [200, false],
+          [400, true],
+        ]);
         assert.equal(await stopped, 'drained');
       });
     }
@@ -126,10 +125,27 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     wire.send(HELD.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n') + GARBAGE);
     const response = await arrival;
     response();
-    const [, last = '', ...others] = (await wire.untilClosed()).split(/(?=HTTP\/1\.1 )/);
-    assert.match(last, /^HTTP\/1\.1 200 [^]*\r\nConnection: close\r\n/);
-    assert.deepEqual(others, []);
+    assert.deepEqual(laterOf(await wire.untilClosed()), [[200, true]]);
     assert.equal(await stopped, 'drained');
+  });
+
+  test('closes on Deno with the response before what is no request, since Deno would send nothing after it', async (t) => {
+    Reflect.set(globalThis, 'Deno', {});
+    t.after(() => Reflect.deleteProperty(globalThis, 'Deno'));
+    for (const isBefore of [true, false]) {
+      const listener = await openListener(t);
+      const wire = await openUsedWire(listener.port);
+      const arrival = listener.held();
+      if (isBefore) wire.send(HELD + GARBAGE);
+      const held = isBefore ? await arrival : undefined;
+      const stopped = listener.stop();
+      await listener.closing();
+      if (!isBefore) wire.send(HELD + GARBAGE);
+      const response = held ?? (await arrival);
+      response();
+      assert.deepEqual(laterOf(await wire.untilClosed()), [[200, true]]);
+      assert.equal(await stopped, 'drained');
+    }
   });
 
   test('closes the connection after a request that was still arriving', async (t) => {
