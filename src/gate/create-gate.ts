@@ -11,7 +11,10 @@ import { createTell } from './tell.ts';
 
 /** Made by `createGate`. */
 export interface Gate extends GateMethods {
-  /** Whether there are keys that can verify tokens: for the readiness probe of your server. */
+  /**
+   * For the readiness probe of your server: whether the first issuer's keys have been fetched once, and those
+   * of any issuer are usable.
+   */
   readonly isReady: () => boolean;
   /** Ends what runs in the background, such as connections to a store. */
   readonly close: () => void;

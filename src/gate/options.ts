@@ -165,7 +165,7 @@ interface AnswerValues {
   readonly cors: CorsPart | undefined;
   /** Made by `createMetrics`. */
   readonly metrics: MetricsPart | undefined;
-  /** Called with each error that becomes a 500 or makes a decision fail, and the method and route. */
+  /** Called with each error that becomes a 500, cuts off a response or makes a decision fail. */
   readonly onError: OnError | undefined;
   /** Called after each verdict. If it fails, the log says so. */
   readonly onVerdict: OnVerdict | undefined;

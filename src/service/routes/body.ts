@@ -18,8 +18,8 @@ export type BodySource = Pick<
 >;
 
 /**
- * Thrown when the client has left: a response would reach no one. No `Error`, which frameworks would make a
- * response of.
+ * Thrown when the client has left: a response would reach no one. Not an `Error`, which frameworks would turn
+ * into a response.
  */
 export const CLIENT_GONE = Object.freeze({ name: 'AbortError', message: 'the client has left' });
 

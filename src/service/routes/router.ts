@@ -97,7 +97,7 @@ function matchesOf(route: Route): CreateMatch {
   return (texts, demands) => ({
     route,
     readParameters() {
-      // Not at the start, which that would make longer for many routes.
+      // When first needed: with many routes, reading all names would prolong the start.
       names ??= namesIn(route.pattern);
       const values = names.map(([name, at]) => [name, texts[at]]);
       return Object.freeze(Object.fromEntries(values));
