@@ -1,8 +1,11 @@
 /* The manifests and the unit that docs/deploy.md links to load, and fit the service. So do the parts of
    docs/proxies.md and docs/logs-and-metrics.md for Kubernetes. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -195,4 +198,30 @@ test('docs/proxies.md asks the Service of docs/kubernetes.yaml at a port that it
 test('docs/workloads.md says what docs/kubernetes.yaml keeps from gatehouse', () => {
   assert.match(manifests, /automountServiceAccountToken: false/);
   assert.match(read('docs/workloads.md'), /remove\s+`automountServiceAccountToken: false`/);
+});
+
+test('the health check of docs/deploy.md for Compose fails unless /healthz returns 200', async (t) => {
+  const sample = sampleUnder(PAGE, 'Container', 'yaml');
+  const [, words = '', script = ''] = /test: \[(CMD, node, -e), '(.*)'\]/.exec(sample) ?? [];
+  assert.equal(words, 'CMD, node, -e');
+  let status = 200;
+  const server = createServer((request, response) => {
+    response.writeHead(request.url === '/healthz' ? status : 404).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+
+  const exitCode = async () => {
+    const child = spawn(process.execPath, ['-e', script.replace(':3001', `:${port}`)], { stdio: 'ignore' });
+    return (await once(child, 'exit'))[0];
+  };
+
+  assert.equal(await exitCode(), 0);
+  status = 503;
+  assert.equal(await exitCode(), 1);
+  server.close();
+  server.closeAllConnections();
+  assert.equal(await exitCode(), 1);
 });
