@@ -14,14 +14,13 @@ export type InForce = readonly DecidedAccess<unknown>[];
 export const isProtected = (inForce: InForce): boolean =>
   inForce.some(({ credentials }) => credentials !== 'ignored');
 
-const isRequired = (inForce: InForce) => inForce.some(({ credentials }) => credentials === 'required');
-
 type Requirement = Readonly<Record<string, readonly string[]>>;
 
 /** One requirement for each way to have the scopes: those of `anyScope` are alternatives. */
 export function securityOf(inForce: InForce): readonly Requirement[] {
   if (!isProtected(inForce)) return [];
-  if (!isRequired(inForce)) return [{}, { token: [] }];
+  const isRequired = inForce.some(({ credentials }) => credentials === 'required');
+  if (!isRequired) return [{}, { token: [] }];
 
   const guards = inForce.flatMap((access) => access.guards);
   const ways = guards.reduce<readonly (readonly string[])[]>(withScopes, [[]]);
@@ -49,8 +48,8 @@ const ALWAYS: readonly Kind[] = [
 
 function kindsOf({ query, body }: Route, inForce: InForce): readonly Kind[] {
   const kinds = [...ALWAYS];
-  if (isRequired(inForce)) kinds.push('unauthorized');
-  if (isProtected(inForce)) kinds.push('invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce');
+  if (isProtected(inForce))
+    kinds.push('unauthorized', 'invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce');
 
   const guards = inForce.flatMap((access) => access.guards);
   const ofGuards = guards.map(({ refused }) => refused.refusal.kind);
