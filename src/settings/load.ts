@@ -139,8 +139,8 @@ class TableReader {
 
 /** Both problems of a wrong value. Comparing it may throw, since it may not even be a URL. */
 function both(wrong: string, judge: () => string | undefined) {
-  const unfit = catching('TypeError', judge);
-  return unfit === undefined || unfit === wrong ? wrong : `${wrong}; ${unfit}`;
+  const unfit = catching('TypeError', judge) ?? wrong;
+  return unfit.startsWith(wrong) ? unfit : `${wrong}; ${unfit}`;
 }
 
 function readIssuerNames(found: FoundEntries) {

@@ -74,7 +74,9 @@ export const PART_SETTINGS = {
   resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
     ...ofResource('url'),
     misfit: (url, { publicUrl = url, issuers }) =>
-      isSameOrigin(url, String(publicUrl)) ? withoutServer(issuers) : WRONG_RESOURCE,
+      [isSameOrigin(url, String(publicUrl)) ? [] : WRONG_RESOURCE, withoutServer(issuers)]
+        .flat()
+        .join('; ') || undefined,
   }),
   resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), {
     ...ofResource('scopes'),
@@ -114,7 +116,7 @@ function withoutServer(issuers: unknown) {
   const isLacking = Object.values<Earlier>(Object(issuers)).some((one) => {
     return isTemplate(one.issuer) && 'authorizationServer' in one && one.authorizationServer === undefined;
   });
-  return isLacking ? NO_SERVER : undefined;
+  return isLacking ? NO_SERVER : [];
 }
 
 function requiredInVain(isRequired: boolean, earlier: Earlier) {

@@ -118,6 +118,16 @@ for (const [what, change, ...expected] of [
     /^RESOURCE_URL \(environment\): needs the authorization server .*IDP_AUTHORIZATION_SERVER/,
   ],
   [
+    'a resource of another origin without an authorization server, both at once',
+    { RESOURCE_URL: 'https://api.test', PUBLIC_URL: 'https://other.test' },
+    /^RESOURCE_URL .*: must be https:.* the origin of the public URL, .*; needs the authorization server /,
+  ],
+  [
+    'a resource that is wrong in three ways, each said once',
+    { RESOURCE_URL: 'http://api.test', PUBLIC_URL: 'https://other.test' },
+    /^RESOURCE_URL [^;]*: must be https:[^;]*; needs the authorization server [^;]*; set [^;]*$/,
+  ],
+  [
     'a resource where one of two issuers does not have its authorization server',
     { ...PARTNER, RESOURCE_URL: 'https://api.test' },
     /^RESOURCE_URL \(environment\): needs the authorization server /,
