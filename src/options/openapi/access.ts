@@ -19,8 +19,8 @@ type Requirement = Readonly<Record<string, readonly string[]>>;
 /** One requirement for each way to have the scopes: those of `anyScope` are alternatives. */
 export function securityOf(inForce: InForce): readonly Requirement[] {
   if (!isProtected(inForce)) return [];
-  const isRequired = inForce.some(({ credentials }) => credentials === 'required');
-  if (!isRequired) return [{}, { token: [] }];
+  const isOptional = inForce.every(({ credentials }) => credentials !== 'required');
+  if (isOptional) return [{}, { token: [] }];
 
   const guards = inForce.flatMap((access) => access.guards);
   const ways = guards.reduce<readonly (readonly string[])[]>(withScopes, [[]]);
@@ -46,10 +46,12 @@ const ALWAYS: readonly Kind[] = [
   'temporarily_unavailable',
 ];
 
+/** Also where they may be missing. */
+const OF_CREDENTIALS = ['unauthorized', 'invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce'] as const;
+
 function kindsOf({ query, body }: Route, inForce: InForce): readonly Kind[] {
   const kinds = [...ALWAYS];
-  if (isProtected(inForce))
-    kinds.push('unauthorized', 'invalid_token', 'invalid_dpop_proof', 'use_dpop_nonce');
+  if (isProtected(inForce)) kinds.push(...OF_CREDENTIALS);
 
   const guards = inForce.flatMap((access) => access.guards);
   const ofGuards = guards.map(({ refused }) => refused.refusal.kind);
