@@ -1,10 +1,12 @@
-/* A process with nothing to do but a shared store, at the address in its first argument. */
+/* A process with nothing to do but a shared store, at the address in its first argument. If there is a second,
+   it awaits the record of that proof. */
 import { SharedReplayStore } from '../../src/options/redis/replay.ts';
 
+const [address = '', jti] = process.argv.slice(2);
 const work = setInterval(() => {}, 1_000);
 
-new SharedReplayStore(
-  process.argv[2] ?? '',
+const store = new SharedReplayStore(
+  address,
   {
     now: Date.now,
     monotonic: () => performance.now(),
@@ -13,8 +15,13 @@ new SharedReplayStore(
       return () => clearTimeout(timer);
     },
   },
-  (event) => {
+  async (event) => {
     console.log(event);
     clearInterval(work);
+    if (jti === undefined) return;
+
+    // After the turn: nothing but the reply is left to wait for.
+    await new Promise(setImmediate);
+    console.log(await store.record('', jti, 1, 0));
   },
 );

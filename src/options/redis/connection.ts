@@ -53,15 +53,15 @@ export class Connection {
       events.onOpen(this);
     }).setEncoding('latin1');
 
-    this.#socket.unref().on('data', (text: string) => this.#read(text));
-    this.#socket.on('error', ({ code = CLOSED }: NodeJS.ErrnoException) => {
-      this.end(code);
-    });
-    this.#socket.on('close', () => {
-      this.#cancelTimer();
-      for (const { settle } of this.#waiting.splice(0)) settle(undefined);
-      events.onEnd(this.#reasonOfEnd);
-    });
+    this.#socket
+      .unref()
+      .on('data', (text: string) => this.#read(text))
+      .on('error', ({ code = CLOSED }: NodeJS.ErrnoException) => this.end(code))
+      .on('close', () => {
+        this.#cancelTimer();
+        for (const { settle } of this.#waiting.splice(0)) settle(undefined);
+        events.onEnd(this.#reasonOfEnd);
+      });
   }
 
   /** From now on, each command has a second. */
@@ -117,8 +117,10 @@ export class Connection {
 
     this.#cancelTimer();
     const [oldest] = this.#waiting;
-    if (oldest === undefined) return;
+    if (oldest === undefined) return void this.#socket.unref();
 
+    // A program may await nothing but the reply.
+    this.#socket.ref();
     const millis = oldest.sentAt + REPLY_MILLIS - this.#clock.monotonic();
     // After the turn: this timer may be late, and the reply on its way.
     this.#cancelTimer = this.#clock.after(millis, () => setImmediate(this.#giveUpOn, oldest));

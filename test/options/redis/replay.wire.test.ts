@@ -628,12 +628,21 @@ describe('the connection', () => {
     assert.deepEqual(clock.pending, []);
   });
 
-  test('keeps no process alive', async (t) => {
+  /** Resolves with what it prints. */
+  async function runWaiting(t: TestContext, ...words: string[]) {
     const store = await startFakeStore(t);
     const program = fileURLToPath(new URL('../waiting-process.ts', import.meta.url));
-    const words = ['--import', 'tsx', program, `redis://127.0.0.1:${store.port}`];
-    const { stdout } = await promisify(execFile)(process.execPath, words);
-    assert.equal(stdout, 'replay store ready\n');
+    const address = `redis://127.0.0.1:${store.port}`;
+    const run = promisify(execFile)(process.execPath, ['--import', 'tsx', program, address, ...words]);
+    return (await run).stdout;
+  }
+
+  test('keeps no process alive', async (t) => {
+    assert.equal(await runWaiting(t), 'replay store ready\n');
+  });
+
+  test('keeps a process alive that awaits a reply, but not for longer', async (t) => {
+    assert.equal(await runWaiting(t, 'jti'), 'replay store ready\nnew\n');
   });
 
   for (const state of ['while it is made', 'while it is greeted', 'between two attempts']) {
