@@ -1,11 +1,13 @@
 /* Revocations with a real store: what the shell of the documents writes, rights, and what is kept. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { named, NO_STORE, startRedis, type Redis } from '../../support/redis.ts';
 import { withReason } from '../../support/skipped.ts';
 import { sampleUnder } from '../../docs/pages.ts';
 import { issue, ISSUER, NOW } from '../../verify/token/issuer.ts';
+import { startFakeStore } from '../fake-store.ts';
 import { keyFor, openStand } from './revocations-fixture.ts';
 
 const options = { skip: NO_STORE !== undefined };
@@ -79,17 +81,29 @@ test(named('lets no token pass once the right to ask is gone, until it is back [
 const PROGRAMS = ['openssl', 'basenc', 'redis-cli'].filter((name) => spawnSync(name, ['--version']).error);
 const missing = NO_STORE ?? (PROGRAMS.length > 0 ? `${PROGRAMS.join(' and ')} are missing` : undefined);
 
-test(
-  withReason('finds the entry that the shell lines of docs/revocation.md write', missing),
-  { skip: missing !== undefined },
-  async (t) => {
-    const redis = await openRedis(t);
-    const lines = sampleUnder('docs/revocation.md', 'From a shell', 'sh')
-      .replace(/^ISS=.*$/m, `ISS=${ISSUER}`)
-      .replace('redis-cli', `redis-cli -p ${redis.port}`);
-    const { status, stdout, stderr } = spawnSync('sh', ['-c', lines], { encoding: 'utf8' });
-    assert.deepEqual([status, stdout], [0, 'OK\n'], stderr);
-    const [value = ''] = (await redis.ask(`GET ${keyFor('sub', 'auth0|ada')}`)).slice(1);
-    assert.ok(Math.abs(Number(value) - Date.now() / 1000) < 60, value);
-  },
-);
+const cases = [
+  ['write', (store: Redis) => store.port],
+  [
+    'send to a node of a cluster that has not its slot, and then to the one that has it',
+    async ({ port }: Redis, t: TestContext) =>
+      (await startFakeStore(t, () => `-MOVED 1 127.0.0.1:${port}\r\n`)).port,
+  ],
+] as const;
+
+for (const [what, portFor] of cases) {
+  test(
+    withReason(`finds the entry that the shell lines of docs/revocation.md ${what}`, missing),
+    { skip: missing !== undefined },
+    async (t) => {
+      const redis = await openRedis(t);
+      const port = await portFor(redis, t);
+      const lines = sampleUnder('docs/revocation.md', 'From a shell', 'sh')
+        .replace(/^ISS=.*$/m, `ISS=${ISSUER}`)
+        .replace('redis-cli', `redis-cli -p ${port}`);
+      const { stdout } = await promisify(execFile)('sh', ['-c', lines]);
+      assert.equal(stdout, 'OK\n');
+      const [value = ''] = (await redis.ask(`GET ${keyFor('sub', 'auth0|ada')}`)).slice(1);
+      assert.ok(Math.abs(Number(value) - Date.now() / 1000) < 60, value);
+    },
+  );
+}
