@@ -103,7 +103,7 @@ export class RevocationStore implements Watcher {
 
   /** Rejects unless the store confirms it: within two seconds for a connection, and one for the reply. */
   async write(words: readonly string[]): Promise<void> {
-    // Neither sockets nor timers of the store keep the process alive.
+    // Neither timers of the store nor a socket that is not ready keep the process alive.
     const awake = setInterval(() => {}, 1_000);
     const reply = await this.#sendSoon(words);
     clearInterval(awake);
