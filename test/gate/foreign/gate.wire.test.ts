@@ -352,6 +352,13 @@ test('the gate answers a preflight of the metadata in a form that new Response()
   assert.equal(new Response(verdict.refusal.body, verdict.refusal).status, 204);
 });
 
+test('the gate serves the metadata where a framework has cut the path from the URL [RFC 9728 §3.1]', async () => {
+  const gate = await openGate(found());
+  const mounted = { ...requestWith(), url: '/', originalUrl: `${METADATA}?x` };
+  const verdict = await gate.check(mounted, access);
+  assert.equal(verdict.refusal?.status, 200);
+});
+
 test('the gate serves no metadata without the part', async () => {
   const gate = await openGate();
   const verdict = await gate.check({ ...requestWith(...bearer(READER)), url: METADATA }, access);
