@@ -36,7 +36,7 @@ export class RequestStream extends IncomingMessage {
   }
 
   override resume(): this {
-    if (isOver(this) && this.listenerCount('data') === 0) return this;
+    if (this.readableEnded && this.listenerCount('data') === 0) return this;
 
     // Its reader would wait for more.
     this.#release();
@@ -65,12 +65,10 @@ export class RequestStream extends IncomingMessage {
   }
 }
 
-const isOver = (request: IncomingMessage) => request.complete && request.readableLength === 0;
-
 // Node releases a request once this is true.
 Object.defineProperty(RequestStream.prototype, 'readableEnded', {
   get(this: IncomingMessage) {
-    return isOver(this);
+    return this.complete && this.readableLength === 0;
   },
 });
 

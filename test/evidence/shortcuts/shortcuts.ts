@@ -36,8 +36,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     changes: [
       {
         file: 'src/service/request/exchange.ts',
-        was: 'isOver(this) && this.listenerCount',
-        becomes: 'isOver(this) && this.readableAborted && this.listenerCount',
+        was: 'this.readableEnded && this.listenerCount',
+        becomes: 'this.readableEnded && this.readableAborted && this.listenerCount',
       },
       {
         file: 'src/service/request/exchange.ts',
