@@ -39,11 +39,11 @@ export class Responder {
 
   /** Never throws. */
   respond(exchange: Exchange) {
-    if (this.#held === undefined) this.#respondNow(exchange);
-    else this.#held.push(bind(() => this.#respondNow(exchange)));
-  }
+    if (this.#held !== undefined) {
+      this.#held.push(bind(() => this.respond(exchange)));
+      return;
+    }
 
-  #respondNow(exchange: Exchange) {
     const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || connection.isEnding;
