@@ -99,8 +99,8 @@ export const SHORTCUTS: readonly Shortcut[] = [
     'white space in a token is found without a pattern',
     'warm',
     'verify/credentials.ts',
-    "text !== '' && !SEPARATORS.some((separator) => text.includes(separator))",
-    'SEPARATORS.length > 0 && /^[^\\s,]+$/.test(text)',
+    "for (const separator of SEPARATORS) {\n    if (text.includes(separator)) return false;\n  }\n  return text !== '';",
+    'return SEPARATORS.length > 0 && /^[^\\s,]+$/.test(text);',
   ),
   shortcut(
     'the key of a proof is imported once',
