@@ -165,10 +165,8 @@ export function replyToResult(result: unknown, method: string, hasCors = false):
   if (result === undefined && method !== 'GET') return NO_CONTENT;
   if (result === undefined) throw new UsageError(NO_RESULT);
 
-  const json = jsonOf(result);
-  if (json !== undefined) return jsonReply(200, json);
   if (isResponse(result)) return ownReply(replyToResponse(result), hasCors);
-  throw new UsageError(NO_JSON);
+  return jsonReply(200, jsonText(result));
 }
 
 /**
@@ -188,15 +186,10 @@ const isOfHandler = ([name]: Field) => !name.startsWith('access-control-');
  * else, such as a `Map`. Checks the outermost value only.
  */
 export function jsonText(body: unknown): string {
-  const text = jsonOf(body);
-  if (text === undefined) throw new UsageError(NO_JSON);
+  const text = isSerializable(body) ? JSON.stringify(body) : '';
+  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError(NO_JSON);
 
   return text;
-}
-
-function jsonOf(body: unknown) {
-  const text = isSerializable(body) ? JSON.stringify(body) : '';
-  return text?.[0] === '{' || text?.[0] === '[' ? text : undefined;
 }
 
 function isSerializable(body: unknown) {
