@@ -127,15 +127,15 @@ export function createDecide({ dpopMode, surroundings, verifyToken, checkSender 
 
     let record: RequestRecord = asked;
 
-    const admit = (caller: Caller | Refused | undefined) => {
-      if (caller instanceof Refused) return caller;
-      if (caller !== undefined) record = extendRecord(asked, foundOf(caller));
-      return checkAccess(demands, caller, isServed, asked, surroundings);
-    };
-
     const finish = (refused?: Refused) => (refused ? turnAway(record, refused) : record);
 
-    const decideNow = () => andThen(andThen(authenticate(asked), admit), finish);
+    const admit = (caller: Caller | Refused | undefined) => {
+      if (caller instanceof Refused) return finish(caller);
+      if (caller !== undefined) record = extendRecord(asked, foundOf(caller));
+      return andThen(checkAccess(demands, caller, isServed, asked, surroundings), finish);
+    };
+
+    const decideNow = () => andThen(authenticate(asked), admit);
     return attempt(decideNow, (error) => turnAway(record, error));
   };
 }

@@ -98,10 +98,12 @@ export class Responder {
     let written = record;
 
     try {
-      if (record.reply !== undefined || record.reason !== undefined) {
-        const replied = this.#replies.complete(record, request);
-        writeReply(exchange, replied.reply, this.#replies.extraFields(record, request.headers.origin));
-        written = replied;
+      const isRefused = record.reply === undefined && record.reason !== undefined;
+      if (isRefused) written = this.#replies.complete(record, request);
+
+      const { reply } = written;
+      if (reply !== undefined) {
+        writeReply(exchange, reply, this.#replies.extraFields(record, request.headers.origin));
       } else if (!exchange.isGone) hangUp(response);
     } catch (error) {
       // Node refuses the reply.
