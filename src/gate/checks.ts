@@ -10,7 +10,7 @@ import { createTokenVerifier, type Issuer } from '../verify/token/verify.ts';
 import { createDecide, type Decide, type DecideOptions, type Early } from './decide.ts';
 import { createExpect, Observer, type Expect } from './observe.ts';
 import type { GateValues, Joined, Watched } from './options.ts';
-import { createReplies, SAME_ORIGIN, type Replies } from './replies/refusal-replies.ts';
+import { createReplies, type Replies } from './replies/refusal-replies.ts';
 
 /** What serves: a gate, or the routes of a service. */
 interface Serving extends Pick<Watched, 'name' | 'routes' | 'ownRoutes'> {
@@ -23,7 +23,8 @@ interface Serving extends Pick<Watched, 'name' | 'routes' | 'ownRoutes'> {
 
 export interface Answers {
   readonly decide: Decide;
-  readonly early: Early;
+  /** None without an option that makes such replies. */
+  readonly early: Early | undefined;
   readonly replies: Replies;
   readonly observer: Observer;
 }
@@ -110,14 +111,14 @@ export function createAnswers(values: GateValues, serving: Serving, verification
 
   const metadata = Part.contentOf(values.metadata);
   const challenges = { ...values, ...metadata, joinsChallenges: isPolicy };
-  const replyToReader = metadata?.createEarly({ ...values, log: verification.surroundings.log });
+  const { log } = verification.surroundings;
   // Preflights are for the server behind a gate.
-  const replyToPreflight = isService ? cors?.preflight : undefined;
+  const preflight = isService ? cors?.preflight : undefined;
 
   return {
     decide: createDecide(verification),
-    early: (facts) => replyToReader?.(facts) ?? replyToPreflight?.(facts),
-    replies: createReplies(challenges, cors ?? SAME_ORIGIN, values.onError),
+    early: metadata?.createEarly({ ...values, log, preflight }) ?? preflight,
+    replies: createReplies(challenges, cors, values.onError),
     observer: createObserver(values, isService, verification),
   };
 }

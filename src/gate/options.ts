@@ -68,6 +68,8 @@ export interface Resource {
   readonly dpopAlgorithms: readonly string[];
   readonly clientCertificates?: ClientCertificatesPart | undefined;
   readonly log: Log;
+  /** The early reply to requests for anything else. */
+  readonly preflight?: Early | undefined;
 }
 
 interface Metadata {

@@ -102,24 +102,24 @@ const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf(
 export function createQuestionReaders(
   served: Routes,
   ownRoutes: readonly Route[],
-  earlyOfService: Early,
+  earlyOfService?: Early,
   ownPaths?: readonly string[],
 ): Readers {
   const routes = served.routes.map((route) => withHandler(route, admit));
   const matchForwarded = createRouter(routes, served.rules, [], ownPaths);
   const matchOwn = createRouter([], [], ownRoutes);
 
-  const matchRoute: Readers['matchRoute'] = ({ path, uri }) => (uri ? matchForwarded(path) : matchOwn(path));
+  const matchRoute: Readers['matchRoute'] = (path, { uri }) => (uri ? matchForwarded(path) : matchOwn(path));
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */
   const early: Early = (facts) => {
-    const replied = earlyOfService(facts);
-    const { rawHeaders, uri } = facts;
+    const replied = earlyOfService?.(facts);
+    const { rawHeaders, path, uri } = facts;
     if (replied?.reply !== NO_CONTENT) return uri ? undefined : replied;
 
     const asked = fieldValues(rawHeaders, 'access-control-request-method').join();
     const method = asked === 'HEAD' ? 'GET' : asked;
-    const hasRoute = matchRoute(facts)?.matches.some(({ route }) => route.method === method);
+    const hasRoute = matchRoute(path, facts)?.matches.some(({ route }) => route.method === method);
     return hasRoute && replied.crossOrigin?.length ? extendRecord(replied, { reply: PREFLIGHT }) : undefined;
   };
 

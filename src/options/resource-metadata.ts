@@ -120,7 +120,7 @@ function createResourceMetadata(options: ResourceValues, resource: Resource): Ea
   const preflight = { ...NO_CONTENT, fields: [cacheControl, noStore, ...allowed, ...nosniff] };
 
   return (facts) => {
-    if (!paths.includes(facts.path)) return undefined;
+    if (!paths.includes(facts.path)) return resource.preflight?.(facts);
 
     if (isPreflight(facts)) return { ...READABLE, reply: preflight };
 

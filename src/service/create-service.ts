@@ -75,12 +75,12 @@ export const OWN_ROUTES: Kind = {
 export function createRouteReaders(
   { routes, rules }: Routes,
   ownRoutes: readonly Route[],
-  early: Early,
+  early?: Early,
   ownPaths?: readonly string[],
 ): Readers {
   const withoutMounts = routes.filter((route) => !isMount(route));
-  const matchPath = createRouter(withoutMounts, rules, ownRoutes, ownPaths);
-  return { readFacts, early, matchRoute: ({ path }) => matchPath(path) };
+  const matchRoute = createRouter(withoutMounts, rules, ownRoutes, ownPaths);
+  return { readFacts, early, matchRoute };
 }
 
 interface Phase {

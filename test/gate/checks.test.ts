@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createChecks } from '../../src/gate/checks.ts';
+import type { Early } from '../../src/gate/decide.ts';
 import {
   readGateOptions,
   type Cors,
@@ -212,9 +213,9 @@ function allowOrigins() {
 function describeResource(isAnswering = true) {
   const resources: Resource[] = [];
 
-  const createEarly = (resource: Resource) => {
+  const createEarly = (resource: Resource): Early => {
     resources.push(resource);
-    return () => (isAnswering ? { kid: 'metadata' } : undefined);
+    return (facts) => (isAnswering ? { kid: 'metadata' } : resource.preflight?.(facts));
   };
 
   const content = { url: 'https://api.test', paths: [], metadataUrl: 'https://api.test/m', createEarly };
@@ -236,7 +237,7 @@ for (const isService of [true, false]) {
     const expected = isService ? 'preflight' : undefined;
 
     const answerOf = (options: Partial<GateOptions>) =>
-      openChecks({ options, serving: { isService } }).checks.early(factsWith())?.kid;
+      openChecks({ options, serving: { isService } }).checks.early?.(factsWith())?.kid;
 
     assert.equal(answerOf({}), undefined);
     assert.equal(answerOf({ cors: allowOrigins().cors }), expected);

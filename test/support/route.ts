@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { exchangeOf } from './exchange.ts';
 import { HandlerRequest, type HandlerOptions } from '../../src/service/routes/handler-request.ts';
 import { isPromise } from '../../src/verify/base/clock.ts';
-import { createReplies, SAME_ORIGIN } from '../../src/gate/replies/refusal-replies.ts';
+import { createReplies } from '../../src/gate/replies/refusal-replies.ts';
 import { checkAccess } from '../../src/gate/rules/access.ts';
 import type { Route } from '../../src/service/routes/route.ts';
 import type { Caller } from '../../src/verify/caller.ts';
@@ -18,7 +18,7 @@ const SURROUNDINGS = { clock, log: () => {}, count: undefined };
 export const HANDLER_OPTIONS: HandlerOptions = {
   trustProxy: false,
   clock,
-  replies: createReplies({ dpopMode: 'ALLOWED', dpopAlgorithms: [], errorDetail: false }, SAME_ORIGIN),
+  replies: createReplies({ dpopMode: 'ALLOWED', dpopAlgorithms: [], errorDetail: false }),
 
   decide() {
     throw new Error('no handler asks for more here');

@@ -13,7 +13,7 @@ import { turnedAwayBy, type RequestRecord } from '../decide.ts';
 import { nonceFields } from '../replies/refusal-replies.ts';
 import { pairsOf } from '../replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from '../rules/access.ts';
-import { isOfNode, refuseForm, requestOf, type ReadRequest } from './request.ts';
+import { refuseForm, requestOf, type ReadRequest } from './request.ts';
 import type {
   Authorization,
   FetchRequest,
@@ -56,14 +56,14 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     given: GateRequest | FetchRequest,
   ): MaybePromise<RequestRecord> {
     // A server's own request may have a member of that name.
-    const refused = (!isOfNode(given) && request.refused) || refuseForm(request);
+    const refused = (request !== given && request.refused) || refuseForm(request);
     if (refused !== undefined) return turnedAwayBy(refused);
     if (access.credentials === 'ignored') return {};
 
     const facts = readFacts(request);
     if (facts instanceof Refused) return turnedAwayBy(facts);
 
-    return early(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });
+    return early?.(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });
   }
 
   /** A client that has gone gets nothing. */

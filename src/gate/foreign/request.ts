@@ -26,7 +26,7 @@ export function requestOf(request: GateRequest | FetchRequest): ReadRequest {
   return request;
 }
 
-export const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =>
+const isOfNode = (request: GateRequest | FetchRequest): request is GateRequest =>
   Array.isArray(Object(request).rawHeaders);
 
 /** An http(s) URL as some servers build it from Host and target, not normalized. */

@@ -20,8 +20,6 @@ export interface CrossOrigin {
   readonly forReading: (origin?: string) => readonly string[];
 }
 
-export const SAME_ORIGIN: CrossOrigin = { vary: [], forReading: () => [] };
-
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
 export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 
@@ -45,7 +43,7 @@ export interface Replies {
 
 export function createReplies(
   options: ReplyOptions,
-  crossOrigin: CrossOrigin,
+  crossOrigin?: CrossOrigin,
   onError: OnError = nothing,
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
@@ -69,8 +67,9 @@ export function createReplies(
   }
 
   function extraFields(record: RequestRecord, origin?: string) {
-    const shared = record.crossOrigin ?? crossOrigin.forReading(origin);
-    return [...crossOrigin.vary, ...shared, ...nonceFields(record)];
+    const vary = crossOrigin?.vary ?? [];
+    const shared = record.crossOrigin ?? crossOrigin?.forReading(origin) ?? [];
+    return [...vary, ...shared, ...nonceFields(record)];
   }
 
   function finish(record: RequestRecord, request: RawRequest): Replied {
@@ -81,7 +80,7 @@ export function createReplies(
     return withReply(replied, { status, fields, content });
   }
 
-  return { hasCors: crossOrigin !== SAME_ORIGIN, complete, extraFields, finish };
+  return { hasCors: crossOrigin !== undefined, complete, extraFields, finish };
 }
 
 const withReply = (record: RequestRecord, reply: Reply, bug?: Fields) =>

@@ -42,8 +42,8 @@ class MountSearch {
     this.#options = options;
   }
 
-  readonly matchRoute = (facts: RequestFacts) => {
-    const matched = this.#matchRoute(facts);
+  readonly matchRoute = (path: string, facts: RequestFacts) => {
+    const matched = this.#matchRoute(path, facts);
     if (matched.isOwn) return matched;
 
     const wanted = facts.method === 'HEAD' ? 'GET' : facts.method;

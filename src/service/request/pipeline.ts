@@ -23,8 +23,8 @@ import { checkMessage, type Exchange } from './exchange.ts';
 /** What is asked, and which route it is about. */
 export interface Readers {
   readonly readFacts: (request: Exchange['request'] & RawRequest) => RequestFacts | Refused;
-  readonly early: Early;
-  readonly matchRoute: (facts: RequestFacts) => Matched;
+  readonly early: Early | undefined;
+  readonly matchRoute: (path: string, facts: RequestFacts) => Matched;
 }
 
 export interface PipelineOptions extends HandlerOptions {
@@ -44,28 +44,19 @@ export class Pipeline {
   /** Throws only for a bug. */
   respond(exchange: Exchange): MaybePromise<RequestRecord> {
     const { readFacts, early, matchRoute } = this.#readers;
-    const facts = checkMessage(exchange.request) ?? readFacts(exchange.request);
+    const { request } = exchange;
+    const facts = checkMessage(request) ?? readFacts(request);
     if (facts instanceof Refused) return turnedAwayBy(facts);
 
-    const replied = early(facts);
+    const replied = early?.(facts);
     if (replied !== undefined) return extendRecord({ facts }, replied);
 
-    return this.#respondTo(exchange, facts, matchRoute(facts));
-  }
+    const matched = matchRoute(facts.path, facts);
+    const match = matchFor(facts.method, matched);
+    if (match === undefined) return this.#turnAwayUnmatched(facts, matched);
 
-  #respondTo(exchange: Exchange, facts: RequestFacts, { demands, matches }: Matched) {
-    const { decide } = this.#options;
-    const match = matchFor(facts.method, matches);
-    if (match === undefined) {
-      // The refusal of a rule comes first.
-      return andThen(decide({ facts, demands, isServed: false }), (record) =>
-        record.reason === undefined ? turnAway(record, refuseUnmatched(facts, matches)) : record,
-      );
-    }
-
-    const { request } = exchange;
-    const { route, readParameters, demands: asks } = match;
-    const asked = { facts, route, readParameters, demands: asks, isServed: true, request };
+    const { route, readParameters, demands } = match;
+    const asked = { facts, route, readParameters, demands, isServed: true, request };
 
     const serve = (record: RequestRecord) => {
       if (record.reason !== undefined) {
@@ -76,7 +67,14 @@ export class Pipeline {
       return attempt(run, (thrown) => recordThrown(exchange, record, thrown));
     };
 
-    return andThen(decide(asked), serve);
+    return andThen(this.#options.decide(asked), serve);
+  }
+
+  #turnAwayUnmatched(facts: RequestFacts, { demands, matches }: Matched) {
+    // The refusal of a rule comes first.
+    return andThen(this.#options.decide({ facts, demands, isServed: false }), (record) =>
+      record.reason === undefined ? turnAway(record, refuseUnmatched(facts, matches)) : record,
+    );
   }
 
   /** May throw or reject with `Refused`, `CLIENT_GONE`, `fail` or a bug. */
@@ -161,7 +159,7 @@ export class Pipeline {
 }
 
 /** RFC 9110 §9.3.2: HEAD runs the route of GET. */
-function matchFor(method: string, matches: readonly Match[]) {
+function matchFor(method: string, { matches }: Matched) {
   const wanted = method === 'HEAD' ? 'GET' : method;
   for (const match of matches) {
     if (match.route.method === wanted) return match;
