@@ -182,6 +182,8 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       refuseConnection: () => jsonReply(400, '{}'),
       hold: () => {},
       release: () => {},
+      whenIdle: (then) => then(),
+      abandon: () => {},
     },
     new TestClock(),
   );

@@ -76,6 +76,8 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
       refuseConnection: (refused, request) => responder.refuseConnection(refused, request),
       hold: () => responder.hold(),
       release: () => responder.release(),
+      whenIdle: (then) => responder.whenIdle(then),
+      abandon: () => responder.abandon(),
       respond: (exchange) => {
         if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';

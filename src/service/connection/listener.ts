@@ -177,11 +177,14 @@ export class Listener {
 
     return new Promise<'drained' | 'deadline'>((resolve) => {
       whenQuiet(this.server, this.#clock, () => {
-        this.server.close(() => {
+        const end = () => {
           cancelDeadline();
           // Sockets emit `close`, which aborts handlers, after this phase.
           setImmediate(() => setImmediate(() => this.#abandon(resolve)));
-        });
+        };
+
+        // A handler may still run whose client has reset its connection.
+        this.server.close(() => responder.whenIdle(end));
         for (const connection of this.#connections.values()) connection.finishUp();
         responder.release();
         this.#sweepLater();
@@ -192,6 +195,7 @@ export class Listener {
   #cutOff() {
     this.#cut = [...this.#connections.values()];
     for (const connection of this.#cut) connection.cutOff();
+    this.#responder.abandon();
   }
 
   #abandon(resolve: (outcome: 'drained' | 'deadline') => void) {

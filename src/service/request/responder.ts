@@ -2,7 +2,7 @@
 // request gets one response in one write, unless its connection ends first; an unread body ends the
 // connection; a bug is a 500 that reveals nothing; no error escapes.
 import type { ServerResponse } from 'node:http';
-import { andThen, attempt, type Clock } from '../../verify/base/clock.ts';
+import { andThen, attempt, nothing, type Clock } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
@@ -24,6 +24,9 @@ export class Responder {
   readonly #clock;
   /** What waits for `release`, in order. */
   #held: (() => void)[] | undefined;
+  /** How many requests have begun and are not observed yet. The clients of some may have gone. */
+  #inProgress = 0;
+  #onIdle = nothing;
 
   constructor(pipeline: Pick<Pipeline, 'respond'>, replies: Replies, observer: Watcher, clock: Clock) {
     this.#pipeline = pipeline;
@@ -43,6 +46,7 @@ export class Responder {
       this.#held.push(bind(() => this.respond(exchange)));
       return;
     }
+    this.#inProgress += 1;
 
     const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
@@ -81,6 +85,18 @@ export class Responder {
     const held = this.#held ?? [];
     this.#held = undefined;
     for (const goOn of held) goOn();
+  }
+
+  /** Calls back once no request is in progress, or after `abandon`. */
+  whenIdle(then: () => void) {
+    if (this.#inProgress <= 0) then();
+    else this.#onIdle = then;
+  }
+
+  /** For the deadline of a drain. */
+  abandon() {
+    this.#inProgress = 0;
+    this.#onIdle();
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */
@@ -144,6 +160,8 @@ export class Responder {
   }
 
   #observe(exchange: Exchange, record: RequestRecord) {
+    this.#inProgress -= 1;
+    if (this.#inProgress === 0) this.#onIdle();
     const observer = this.#observer;
     if (!observer.isWatching && record.reason === undefined) return;
 

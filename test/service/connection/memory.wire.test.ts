@@ -106,7 +106,7 @@ test('keeps nothing of an ended connection [G13]', async (t) => {
 
 test('keeps nothing of a stopped server', async () => {
   const stopped = async () => {
-    const responder = { hold() {}, release() {} };
+    const responder = { hold() {}, release() {}, whenIdle: (then: () => void) => then() };
     const listener = new Listener(responder as never, new TestClock());
     const { server } = listener;
     await once(server.listen(0, '127.0.0.1'), 'listening');

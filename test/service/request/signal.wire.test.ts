@@ -69,8 +69,13 @@ async function openRoutes(context: TestContext, environment: RoutesToTest['envir
 }
 
 /** A call whose client leaves with a reset. `leave` resolves once the service has noticed. */
-async function openLeaving(context: TestContext, bytes: string) {
-  const { port, held, server } = await openRoutes(context);
+async function openLeaving(
+  context: TestContext,
+  bytes: string,
+  environment: RoutesToTest['environment'] = {},
+) {
+  const app = await openRoutes(context, environment);
+  const { port, held, server } = app;
   const accepted = once(server, 'connection');
   const wire = await openWire(port);
   wire.send(bytes);
@@ -83,7 +88,7 @@ async function openLeaving(context: TestContext, bytes: string) {
     return gone;
   };
 
-  return { wire, call, leave };
+  return { ...app, wire, call, leave };
 }
 
 const GET = 'GET /hold HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -322,6 +327,33 @@ describe('the end of a drain', { timeout: 30_000 }, () => {
     assert.equal(await drained, 'deadline');
     assert.ok(logs.some(({ message, reason }) => message === 'request failed' && reason === 'bug'));
     wire.destroy();
+  });
+
+  test('comes after a handler whose client has reset its connection, which is then observed [§16, §28]', async (t) => {
+    const { call, leave, drain, server, logs } = await openLeaving(t, GET, { ACCESS_LOG: 'true' });
+    await leave();
+    const drained = drain();
+    await untilClosing(server);
+    assert.equal(await Promise.race([drained, turns(20)]), undefined);
+    call.fail(new Error('the rollback failed'));
+    assert.equal(await drained, 'drained');
+    const told = logs.map(({ message, status, reason }) => [message, status, reason]);
+    assert.deepEqual(told.slice(-2), [
+      ['request', null, 'bug'],
+      ['request failed', null, 'bug'],
+    ]);
+  });
+
+  test('waits no more than ten seconds for a handler whose client has gone [§10]', async (t) => {
+    const unlimited = { HANDLER_TIMEOUT_SECONDS: '0' };
+    const { leave, drain, server } = await openLeaving(t, GET, unlimited);
+    await leave();
+    const drained = drain();
+    await untilClosing(server);
+    clock.advance(9_999);
+    assert.equal(await Promise.race([drained, turns(20)]), undefined);
+    clock.advance(1);
+    assert.equal(await drained, 'deadline');
   });
 
   test('neither observes nor aborts a request that was observed before [§16]', async (t) => {
