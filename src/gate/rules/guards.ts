@@ -1,7 +1,7 @@
 // Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
 // and value; never converts, never looks for substrings.
 import { isPromise } from '../../verify/base/clock.ts';
-import { isListOf, isPresent } from '../../verify/base/encoding.ts';
+import { isFiniteNumber, isListOf } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
@@ -58,7 +58,8 @@ export function anyScope(...scopes: OneOrMore): Guard {
 
 /**
  * Passes when the claim has exactly this value, type included. Throws a `TypeError` for a value that is
- * missing or an object, and for a name of a claim that a challenge cannot show (`claimCheck` says which).
+ * missing, an object or not finite, and for a name of a claim that a challenge cannot show (`claimCheck`
+ * says which).
  *
  * @example needs(claimEquals('email_verified', true))
  */
@@ -107,8 +108,9 @@ export function claimCheck(what: string, check: (claim: (name: string) => unknow
   return claimGuard(`claims ${what}`, what, description, typeof check === 'function', passes);
 }
 
-/** No claim equals an object or a promise: it would refuse everyone. */
-const isComparable = (value: unknown) => isPresent(value) && Object(value) !== value;
+/** No claim equals an object, a promise or `NaN`: it would refuse everyone. */
+const isComparable = (value: unknown) =>
+  typeof value === 'string' || typeof value === 'boolean' || isFiniteNumber(value);
 
 /** A promise would refuse everyone. */
 function requireBoolean(verdict: unknown) {

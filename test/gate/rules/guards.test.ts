@@ -324,10 +324,13 @@ test('accepts false, 0 and an empty string as demanded values', () => {
   }
 });
 
-test('refuses null or a promise in claimEquals, what is no list, null, a promise or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
+test('refuses null, a promise or what no JSON can say in claimEquals, what is no list, null, a promise or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
   const nothing = null as never;
   for (const [name, make] of [
     ['claim org_id equals null', () => claimEquals('org_id', nothing)],
+    ['claim level equals NaN', () => claimEquals('level', Number('five'))],
+    ['claim level equals Infinity', () => claimEquals('level', Infinity)],
+    ['claim level equals 1', () => claimEquals('level', 1n as never)],
     ['claim roles includes editor ', () => claimIncludes('roles', ['editor', nothing])],
     ['claim roles includes ', () => claimIncludes('roles', [''])],
     ['claim roles includes ', () => claimIncludes('roles', new Array(1) as [string])],
