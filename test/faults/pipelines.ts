@@ -183,7 +183,6 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       hold: () => {},
       release: () => {},
       whenIdle: (then) => then(),
-      abandon: () => {},
     },
     new TestClock(),
   );

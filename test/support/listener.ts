@@ -77,7 +77,6 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
       hold: () => responder.hold(),
       release: () => responder.release(),
       whenIdle: (then) => responder.whenIdle(then),
-      abandon: () => responder.abandon(),
       respond: (exchange) => {
         if (exchange.request.url !== '/held') return responder.respond(exchange);
         exchange.request.url = '/healthz';

@@ -173,17 +173,21 @@ export class Listener {
     this.#cancelSweep();
     // A load balancer replaces each connection that a response ends, and could reach the port as it closes.
     responder.hold();
-    const cancelDeadline = this.#clock.after(STOP_MILLIS, () => this.#cutOff());
 
     return new Promise<'drained' | 'deadline'>((resolve) => {
-      whenQuiet(this.server, this.#clock, () => {
-        const end = () => {
-          cancelDeadline();
-          // Sockets emit `close`, which aborts handlers, after this phase.
-          setImmediate(() => setImmediate(() => this.#abandon(resolve)));
-        };
+      const end = () => {
+        cancelDeadline();
+        // Sockets emit `close`, which aborts handlers, after this phase.
+        setImmediate(() => setImmediate(() => this.#abandon(resolve)));
+      };
 
-        // A handler may still run whose client has reset its connection.
+      const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
+        this.#cutOff();
+        end();
+      });
+
+      whenQuiet(this.server, this.#clock, () => {
+        // Handlers may run on whose clients have reset their connections.
         this.server.close(() => responder.whenIdle(end));
         for (const connection of this.#connections.values()) connection.finishUp();
         responder.release();
@@ -195,7 +199,6 @@ export class Listener {
   #cutOff() {
     this.#cut = [...this.#connections.values()];
     for (const connection of this.#cut) connection.cutOff();
-    this.#responder.abandon();
   }
 
   #abandon(resolve: (outcome: 'drained' | 'deadline') => void) {

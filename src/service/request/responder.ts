@@ -87,16 +87,10 @@ export class Responder {
     for (const goOn of held) goOn();
   }
 
-  /** Calls back once no request is in progress, or after `abandon`. */
+  /** Calls back once no request is in progress. */
   whenIdle(then: () => void) {
-    if (this.#inProgress <= 0) then();
+    if (this.#inProgress === 0) then();
     else this.#onIdle = then;
-  }
-
-  /** For the deadline of a drain. */
-  abandon() {
-    this.#inProgress = 0;
-    this.#onIdle();
   }
 
   /** For bytes that are not a request, or a request that Node hands over with its socket. */

@@ -6,11 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
 import { jsonReply, type Reply } from '../../../src/gate/replies/reply.ts';
-import type { Replies } from '../../../src/gate/replies/refusal-replies.ts';
-import { RequestStream, type Exchange } from '../../../src/service/request/exchange.ts';
-import { hangUp, Responder, writeReply } from '../../../src/service/request/responder.ts';
+import { RequestStream } from '../../../src/service/request/exchange.ts';
+import { hangUp, writeReply } from '../../../src/service/request/responder.ts';
 import { openWire } from '../../support/client.ts';
-import { TestClock } from '../../support/clock.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 import { isWhole, parseResponse, type WireResponse } from '../../support/wire-response.ts';
 
@@ -169,24 +167,6 @@ test('does not change a reply, which may be sent often', async () => {
   await exchange(GET, { answer: hello, more: ['B', '3'], isLast: true });
   await exchange(GET, { answer: hello });
   assert.deepEqual(hello, before);
-});
-
-test('counts no request that ends after the deadline of a drain', async () => {
-  const settle: ((record: object) => void)[] = [];
-  const pipeline = { respond: () => new Promise<object>((resolve) => settle.push(resolve)) };
-  const observer = { isWatching: false, startTiming: () => 0, observe: () => {} };
-  const responder = new Responder(pipeline, {} as Replies, observer, new TestClock());
-  const exchange = { isGone: false, connection: {}, request: {}, response: {} };
-  responder.respond(exchange as Exchange);
-  responder.abandon();
-  exchange.isGone = true;
-  for (const end of settle) end({});
-  await new Promise(setImmediate);
-  let isIdle = false;
-  responder.whenIdle(() => {
-    isIdle = true;
-  });
-  assert.deepEqual([settle.length, isIdle], [1, true]);
 });
 
 test('hangs up only once the earlier requests are answered', { timeout: 60_000 }, async (t) => {
