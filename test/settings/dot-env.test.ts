@@ -80,6 +80,9 @@ const FAULTS = [
   '1B=2',
   'B C=2',
   'export B C=2',
+  'export export B=2',
+  'EXPORT B=2',
+  '\u212aB=2',
   '"B"=2',
   'B[0]=2',
   'B+=2',
@@ -114,6 +117,7 @@ const FAULTS = [
   'B=2\u2028C=3',
   '# x\u2029B=2',
   'B="2\rC"',
+  'B="2\u2028C"',
   // What nobody sees. Node counts these blanks as part of the name or value.
   'B=\u00a02',
   "B= \u3000'2'",
@@ -235,6 +239,7 @@ for (const start of [
   'export A',
   'export\tA',
   '  export   A ',
+  'exportA',
   '\ufeffA',
   '\ufeffexport A',
   '_',
@@ -256,6 +261,12 @@ test('reports a name that is set twice, with both lines, whatever the values are
     parseDotEnv(`IDP_DPOP_MODE=REQUIRED\n\n${second}\n`, 'x.env', problems);
     assert.deepEqual(problems, ['IDP_DPOP_MODE (x.env, line 3): is already set; remove one (x.env, line 1)']);
   }
+});
+
+test('compares names with their case when it looks for those that are set twice', () => {
+  const problems: string[] = [];
+  parseDotEnv('a=1\nA=2\nA_=3\na=4', 'x.env', problems);
+  assert.deepEqual(problems, ['a (x.env, line 4): is already set; remove one (x.env, line 1)']);
 });
 
 test('reports the file and the line of every value', () => {

@@ -86,10 +86,17 @@ for (const [what, change, problem] of [
 
 test('refuses opaque for a second issuer, and takes jwt for it [§22]', () => {
   const environment = { ...OPAQUE, ...PARTNER, ...ofPartner(OPAQUE) };
-  assert.equal(
-    onlyProblem({ environment }),
-    'ISSUER_PARTNER_INTROSPECTION (environment): must not have opaque for a second issuer; remove it from one',
-  );
+  for (const [first, second] of [
+    ['opaque', 'opaque'],
+    ['jwt, opaque', 'opaque'],
+    ['opaque', 'jwt, opaque'],
+  ] as const) {
+    const both = { IDP_INTROSPECTION: first, ISSUER_PARTNER_INTROSPECTION: second };
+    assert.equal(
+      onlyProblem({ environment: { ...environment, ...both } }),
+      'ISSUER_PARTNER_INTROSPECTION (environment): must not have opaque for a second issuer; remove it from one',
+    );
+  }
   assert.deepEqual(problemsOf({ environment: { ...environment, ISSUER_PARTNER_INTROSPECTION: 'jwt' } }), []);
 });
 

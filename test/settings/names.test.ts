@@ -246,8 +246,10 @@ for (const name of ['IDP_AUDIENCE', 'IDP_CLAIM_NAMESPACE', 'HOST', 'IDP_REQUIRED
   });
 }
 
-test('accepts a value that only begins like the address of another service', () => {
-  assert.deepEqual(load({ environment: { ...REQUIRED, IDP_AUDIENCE: 'tcp:orders' } }).problems, []);
+test('accepts a value that has an address within, or only begins like that of another service', () => {
+  for (const audience of ['tcp:orders', 'urn:tcp://orders']) {
+    assert.deepEqual(load({ environment: { ...REQUIRED, IDP_AUDIENCE: audience } }).problems, []);
+  }
 });
 
 test('refuses a name of two lines in the environment, which Node 20 makes with --env-file [H2]', () => {

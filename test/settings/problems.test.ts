@@ -170,6 +170,7 @@ for (const [what, sources, name] of [
   ['.env in single quotes', { environment: REQUIRED, files: { '.env': "HOST='${A}'" } }, 'HOST'],
   ['YAML', withYaml('server:\n  host: ${HOST:localhost}'), 'server.host'],
   ['a list in YAML', withYaml('idp:\n  requiredClaims:\n  - scp\n  - ${CLAIM}'), 'idp.requiredClaims'],
+  ['the first of a list', withYaml("idp:\n  requiredClaims: ['${CLAIM}', scp]"), 'idp.requiredClaims'],
   ['a value that must be a number', { environment: { ...REQUIRED, PORT: '${PORT}' } }, 'PORT'],
   [
     'a list with commas',

@@ -99,6 +99,15 @@ test('does not report settings as missing that may be in an unreadable .env, eve
   });
 });
 
+test('suggests the spelling of a setting, even beside a file that cannot be read', () => {
+  inDirectory({ '.env': 'TRUSTPROXY=true' }, (directory) => {
+    mkdirSync(join(directory, 'application.yml'));
+    const [, misspelt] = problemsIn(() => loadProfileNow(REQUIRED, directory));
+    const problem = 'is not a setting; write TRUST_PROXY or remove it';
+    assert.equal(misspelt, `TRUSTPROXY (${directory}/.env, line 1): ${problem}`);
+  });
+});
+
 test('reads a link to a regular file', () => {
   inDirectory({ 'x.yml': 'server:\n  port: 5' }, (directory) => {
     symlinkSync('x.yml', join(directory, 'application.yml'));
