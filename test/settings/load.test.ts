@@ -10,7 +10,8 @@ import { readServiceOptions, type ServiceOptions } from '../../src/service/optio
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
 import { setting } from '../../src/settings/table.ts';
 import { Part } from '../../src/verify/base/part.ts';
-import { loadFrom, loadSettings } from '../../src/settings/load-settings.ts';
+import { loadFrom, loadSettings, optionsOf } from '../../src/settings/load-settings.ts';
+import { captureLog } from '../support/captured.ts';
 import {
   inDirectory,
   load,
@@ -442,6 +443,81 @@ test('resolves with the options of a service, and with the part of each setting 
   const { applicationName, ...others }: object & { applicationName?: string } = options;
   assert.equal(applicationName, undefined);
   assert.equal(readServiceOptions(others as ServiceOptions).issuers.partner?.domain, 'partner.test');
+});
+
+const OF_INTROSPECTION = {
+  introspectionTokens: ['opaque'],
+  introspectionClientId: 'orders-api',
+  introspectionClientSecret: 'x',
+};
+
+const OF_TENANTS = { issuer: 'https://idp.test/{tenant}/', tenantList: ['a'] };
+
+/** Settings, one of which its part refuses, and what it says. */
+for (const [settings, problem] of [
+  [{ jwksTokenFile: 'nowhere' }, /^keyAccess: tokenFile: /],
+  [{ caFile: 'nowhere' }, /^keyAccess: caFile: /],
+  [{ ...OF_INTROSPECTION, introspectionTokens: ['x'] }, /^introspection: tokens: /],
+  [{ ...OF_INTROSPECTION, introspectionUri: 'x' }, /^introspection: uri: /],
+  [{ ...OF_INTROSPECTION, introspectionClientId: '' }, /^introspection: clientId: /],
+  [{ ...OF_INTROSPECTION, introspectionClientSecret: '' }, /^introspection: clientSecret: /],
+  [{ ...OF_INTROSPECTION, introspectionKeyFile: 'nowhere' }, /^introspection: keyFile: /],
+  [{ ...OF_INTROSPECTION, introspectionKeyId: 'k' }, /^introspection: keyId: /],
+  [{ ...OF_INTROSPECTION, introspectionAudience: 'x' }, /^introspection: audience: /],
+  [{ ...OF_INTROSPECTION, introspectionCacheSeconds: -1 }, /^introspection: cacheSeconds: /],
+  [{ ...OF_TENANTS, tenantList: [] }, /^tenants: list: /],
+  [{ ...OF_TENANTS, tenantClaim: '' }, /^tenants: claim: /],
+  [{ ...OF_TENANTS, authorizationServer: 'x' }, /^tenants: authorizationServer: /],
+] as const) {
+  test(`gives the part of an issuer its setting ${String(problem).slice(2, -3)} [§11]`, async () => {
+    for (const name of ['idp', 'partner']) {
+      const usual = { domain: 'idp.test', audience: ['x'] };
+      const issuers = { idp: usual, [name]: { ...usual, ...settings } };
+      await assert.rejects(optionsOf({ issuers }), { name: 'TypeError', message: problem });
+    }
+  });
+}
+
+test('makes options that a service accepts of an issuer with the settings of all its parts [§11]', async () => {
+  const { keyFile, caFile } = { keyFile: KEY_FILE, caFile: KEY_FILE.replace(/[^/]*$/, 'authority.pem') };
+  const environment = {
+    ...REQUIRED,
+    LOG_LEVEL: 'silent',
+    IDP_CA_FILE: caFile,
+    IDP_INTROSPECTION: 'jwt',
+    IDP_INTROSPECTION_CLIENT_ID: 'orders-api',
+    IDP_INTROSPECTION_KEY_FILE: keyFile,
+    ISSUERS: 'partner',
+    ISSUER_PARTNER_DOMAIN: 'partner.test',
+    ISSUER_PARTNER_AUDIENCE: 'x',
+    ISSUER_PARTNER_ISSUER: 'https://partner.test/{tenant}/',
+    ISSUER_PARTNER_JWKS_URI: 'https://partner.test/keys',
+    ISSUER_PARTNER_TENANTS: 'a',
+  };
+  const { idp, partner } = readServiceOptions(await loadSettings(environment, '/nonexistent')).issuers;
+  assert.ok(Part.is(idp?.keyAccess) && Part.is(idp?.introspection) && Part.is(partner?.tenants));
+});
+
+test('keeps what is set to 0 or to false, in YAML too', async () => {
+  const yaml = 'idp:\n  tokenCacheEntries: 0\n  requiredClaims: []\nserver:\n  port: 0\n';
+  const options = await inDirectory({ 'application.yml': yaml }, (directory) =>
+    loadSettings({ ...REQUIRED, LOG_LEVEL: 'silent', ERROR_DETAIL: 'false' }, directory),
+  );
+  const { tokenCacheEntries, port, errorDetail, requiredClaims } = options;
+  assert.deepEqual([tokenCacheEntries, port, errorDetail, requiredClaims], [0, 0, false, []]);
+});
+
+test('writes to its log each name that may be a misspelt setting, in printable ASCII [§11]', async (t) => {
+  const logged = captureLog(t);
+  const yaml = '"b\u00e9": 1\n';
+  await inDirectory({ 'application.yml': yaml }, (directory) =>
+    loadSettings({ ...REQUIRED, 'IDP_\u00e9': 'x', TRUSTPROXY: 'true' }, directory),
+  );
+  const told = (await logged()).map(({ message, setting }) => `${message}: ${setting.split(' ')[0]}`);
+  assert.deepEqual(
+    told,
+    ['IDP_?', 'TRUSTPROXY', 'b?'].map((name) => `unknown setting ignored: ${name}`),
+  );
 });
 
 for (const [what, environment, files] of [

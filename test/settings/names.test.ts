@@ -1,15 +1,27 @@
 /* Unknown names (docs/settings.md): a misspelled safeguard is not silently ignored. */
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { squeezed } from '../../src/settings/names.ts';
 import { load, onlyProblem, problemsOf, REQUIRED, withYaml } from './every-setting.ts';
 
 const inDotEnv = (line: string) => ({ environment: REQUIRED, files: { '.env': `# x\n${line}\n` } });
 
+/** Without letter case and underscores. */
+const bare = (name: string | undefined) => String(name).toLowerCase().split('_').join('');
+
 const warningsOf = (environment: Record<string, string>) =>
   load({ environment: { ...REQUIRED, ...environment } }).warnings;
 
-for (const section of ['idp', 'issuers', 'api', 'cors', 'resource', 'metrics', 'server', 'log']) {
+for (const section of [
+  'idp',
+  'issuers',
+  'api',
+  'cors',
+  'resource',
+  'metrics',
+  'revocation',
+  'server',
+  'log',
+]) {
   for (const [what, yaml, name, line] of [
     ['an unknown key', `# x\n${section}:\n  nonsense: secret-value`, `${section}.nonsense`, 3],
     ['a nested key', `${section}:\n  nonsense:\n    y: 1`, `${section}.nonsense.y`, 3],
@@ -42,6 +54,9 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
   ['idp:\n  dpopMod: REQUIRED', 'idp.dpopMod', 'idp.dpopMode'],
   ['idp:\n  dpop_mode: REQUIRED', 'idp.dpop_mode', 'idp.dpopMode'],
   ['idp:\n  dpopMood: REQUIRED', 'idp.dpopMood', 'idp.dpopMode'],
+  ['idp:\n  dpop-mode: REQUIRED', 'idp.dpop-mode', 'idp.dpopMode'],
+  ['idp:\n  dpop:\n    mode: REQUIRED', 'idp.dpop.mode', 'idp.dpopMode'],
+  ['idp:\n  dpopMode": REQUIRED', 'idp.dpopMode"', 'idp.dpopMode'],
   ['idp:\n  Audience: x', 'idp.Audience', 'idp.audience'],
   ['IDP:\n  domain: x', 'IDP.domain', 'idp.domain'],
   ['Cors:\n  allowedOrigin: x', 'Cors.allowedOrigin', 'cors.allowedOrigins'],
@@ -58,7 +73,7 @@ const KEYS: readonly (readonly [yaml: string, name: string, nearest: string])[] 
 
 for (const [yaml, name, nearest] of KEYS) {
   test(`suggests the spelling of the key ${name} if only its letter case or its underscores differ`, () => {
-    const isCase = squeezed(nearest) === squeezed(name);
+    const isCase = bare(nearest) === bare(name);
     const advice = isCase ? `write ${nearest}` : 'correct';
     const problem = onlyProblem(withYaml(yaml));
     assert.ok(
@@ -76,6 +91,10 @@ for (const yaml of ['profile: A', 'PROFILE: B', 'Profile: A', 'profile:']) {
     );
   });
 }
+
+test('ignores an empty section of others, even one that begins like the profile', () => {
+  assert.deepEqual(load(withYaml('profiles:\nmanagement:\n')).warnings, []);
+});
 
 test('warns of unknown keys in sections that are not its own, with their lines, and of nothing else', () => {
   const yaml =
@@ -127,6 +146,7 @@ test('does not treat a key with a dot as nested keys', () => {
 /** A wrong name, and the right one. */
 const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])[] = [
   ['IDP_DPOPMODE', 'IDP_DPOP_MODE'],
+  ['IDPDPOPMODE', 'IDP_DPOP_MODE'],
   // Three letters left out, added, changed; then four.
   ['IDP_DPMODE', 'IDP_DPOP_MODE'],
   ['IDP_DPOP_MODELLO', 'IDP_DPOP_MODE'],
@@ -164,7 +184,7 @@ const VARIABLES: readonly (readonly [name: string, nearest: string | undefined])
 ];
 
 for (const [name, nearest] of VARIABLES) {
-  const isCase = nearest !== undefined && squeezed(nearest) === squeezed(name);
+  const isCase = bare(nearest) === bare(name);
   const advice = `is not a setting; ${isCase ? `write ${nearest}` : 'correct'} or remove it`;
 
   test(`refuses ${name} in .env with its line, and suggests the spelling if only its letter case or its underscores differ [H2]`, () => {
@@ -250,6 +270,10 @@ test('accepts a value that has an address within, or only begins like that of an
   for (const audience of ['tcp:orders', 'urn:tcp://orders']) {
     assert.deepEqual(load({ environment: { ...REQUIRED, IDP_AUDIENCE: audience } }).problems, []);
   }
+});
+
+test('ignores a name with blanks in the environment', () => {
+  assert.deepEqual(warningsOf({ 'MY NAME': 'x', 'A\tB': 'x' }), []);
 });
 
 test('refuses a name of two lines in the environment, which Node 20 makes with --env-file [H2]', () => {

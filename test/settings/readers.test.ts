@@ -2,6 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import {
+  anyOrList,
   boolean,
   inLowerCase,
   integer,
@@ -104,6 +105,9 @@ for (const raw of [
 test('gives a word the case of its kind', () => {
   for (const raw of ['ALLOWED', 'allowed', 'aLLowed']) assert.equal(inUpperCase(raw), 'ALLOWED');
   assert.equal(inLowerCase('AT+JWT'), 'at+jwt');
+  // Whatever the language of the machine is.
+  assert.equal(inLowerCase('INFO'), 'info');
+  assert.deepEqual([inLowerCase(' A '), inUpperCase(' a ')], [' a ', ' A ']);
   // No rule accepts empty text.
   for (const raw of [1, true, ['any']]) assert.deepEqual([inLowerCase(raw), inUpperCase(raw)], ['', '']);
 });
@@ -132,6 +136,7 @@ const LISTS: readonly (readonly [RawValue, readonly string[]])[] = [
   ],
   [[], []],
   [['a,b'], ['a,b']],
+  ['a;b', ['a;b']],
 ];
 
 for (const [raw, value] of LISTS) {
@@ -147,6 +152,12 @@ for (const raw of ['a b', 'a,b c', ['a', 'b c'], [' a']]) {
   test(`refuses ${show(raw)} as a list, since a member has white space`, () =>
     refuses(words, raw, /white space/));
 }
+
+test('reads the word any in its own case, alone, and no empty list', () => {
+  assert.deepEqual([anyOrList('any'), anyOrList(['any'])], ['any', 'any']);
+  assert.deepEqual([anyOrList('ANY'), anyOrList('any, ::1')], [['ANY'], ['any', '::1']]);
+  refuses(anyOrList, [], /^must be a list of 1 or more strings, /);
+});
 
 test('takes an empty list for none where an option may not be empty', () => {
   assert.equal(listOrNone([]), undefined);

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { claims, decision } from '../../../src/decisions.ts';
 import { openApi, type OpenApiDetails, type OpenApiInfo } from '../../../src/openapi.ts';
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
-import { anyScope, claimEquals, scope } from '../../../src/gate/rules/guards.ts';
+import { anyScope, claimCheck, claimEquals, scope } from '../../../src/gate/rules/guards.ts';
 import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
 import { bytes, json, query } from '../../../src/service/routes/inputs.ts';
@@ -109,8 +109,10 @@ test('joins paths that differ in the names of their parameters alone', () => {
     get('/a/{one}/b', open, handler),
     post('/a/{other}/b', open, handler),
     get('/a/{one}', open, handler),
+    get('/a/{one}/b/{two}', open, handler),
+    post('/a/{other}/b/{another}', open, handler),
   ]);
-  assert.deepEqual(Object.keys(paths), ['/a/{one}/b', '/a/{one}']);
+  assert.deepEqual(Object.keys(paths), ['/a/{one}/b', '/a/{one}', '/a/{one}/b/{two}']);
   const names = ['get', 'post'].map((method) => paths['/a/{one}/b'][method].parameters[0].name);
   assert.deepEqual(names, ['one', 'one']);
 });
@@ -136,6 +138,7 @@ describe('operations', () => {
         get('/é', open, handler),
         get('/b', open, handler),
         get('/c/{id}/d', open, handler),
+        get('/v2/myOrders/line_items/{id}/{part}', open, handler),
       ],
       { 'GET /b': { operationId: 'getRoot' } },
     );
@@ -148,6 +151,7 @@ describe('operations', () => {
       'getRoot3',
       'getRoot',
       'getCByIdD',
+      'getV2MyOrdersLineItemsByIdByPart',
     ]);
   });
 
@@ -228,6 +232,8 @@ describe('inputs', () => {
       properties: { after: { type: 'string' }, tag: { type: 'array', items: { type: 'string' } } },
       required: ['tag'],
       additionalProperties: false,
+      title: 'Page',
+      description: 'which part of the list',
     });
     const { parameters } = operationOf(get('/a/{id}', open, query(schema), handler));
     assert.deepEqual(parameters.slice(1), [
@@ -251,6 +257,11 @@ describe('inputs', () => {
     ['members and definitions', { ...PAGE, definitions: DEFINITIONS }, { ...PAGE, definitions: DEFINITIONS }],
     ['members and another document', { ...PAGE, $ref: 'b#/x' }, { ...PAGE, $ref: 'b#/x' }],
     ['members and a required other', { ...PAGE, required: ['at'] }, { ...PAGE, required: ['at'] }],
+    [
+      'members, one of which is required, and a required other',
+      { ...PAGE, required: ['size', 'at'] },
+      { ...PAGE, required: ['size', 'at'] },
+    ],
     [
       'members and others',
       { ...PAGE, additionalProperties: ORDER },
@@ -282,6 +293,18 @@ describe('inputs', () => {
     assert.deepEqual(document.components.schemas.getAQuery.properties, {
       tag: { $ref: '#/components/schemas/getAQuery/$defs/Tag' },
     });
+  });
+
+  test('are those of a schema that writes as a method, which reads its own members', () => {
+    const jsonSchema = {
+      written: ORDER,
+      input() {
+        return this.written;
+      },
+    };
+    const schema = { '~standard': { ...PLAIN['~standard'], jsonSchema } };
+    const { requestBody } = operationOf(post('/a', open, json(schema), handler));
+    assert.deepEqual(requestBody.content, { 'application/json': { schema: ORDER } });
   });
 
   test('have references that lead to the same place of the document, and only where they are references', () => {
@@ -327,14 +350,15 @@ describe('inputs', () => {
 
   test('stand under a name that a reference may have, whatever the operationId is, each under its own', () => {
     const schema = described({ type: 'object', properties: { a: { $ref: '#' } } }).schema;
-    const routes = [post('/a', open, json(schema), handler), post('/b', open, json(schema), handler)];
+    const routes = ['/a', '/b', '/c'].map((path) => post(path, open, json(schema), handler));
     const { paths, components } = documentOf(routes, {
       'POST /a': { operationId: 'trees/create it' },
       'POST /b': { operationId: 'trees create/it' },
+      'POST /c': { operationId: 'trees create it' },
     });
-    const names = ['trees_create_itBody', 'trees_create_itBody_'];
+    const names = ['trees_create_itBody', 'trees_create_itBody_', 'trees_create_itBody__'];
     assert.deepEqual(Object.keys(components.schemas), names);
-    const refs = ['/a', '/b'].map(
+    const refs = ['/a', '/b', '/c'].map(
       (path) => paths[path].post.requestBody.content['application/json'].schema.$ref,
     );
     assert.deepEqual(
@@ -353,6 +377,7 @@ describe('security', () => {
     ['optional', optional, [{}, { token: [] }]],
     ['authenticated', authenticated, [{ token: [] }]],
     ['a claim', needs(claimEquals('a', 1)), [{ token: [] }]],
+    ['a claim in the words of anyScope', needs(claimCheck('any scope of x', () => true)), [{ token: [] }]],
     ['scopes', needs(scope('a', 'b'), scope('b', 'c')), [{ token: ['a', 'b', 'c'] }]],
     ['any scope', needs(anyScope('a', 'b')), [{ token: ['a'] }, { token: ['b'] }]],
     [
@@ -374,7 +399,9 @@ describe('security', () => {
   test('has a scheme only if a route needs it; with an issuer, one that says where tokens come from', () => {
     const routes = [get('/a', authenticated, handler)];
     assert.deepEqual(documentOf(routes).components.securitySchemes, { token: bearer });
-    assert.equal(documentOf([get('/a', open, handler)]).components.securitySchemes, undefined);
+    assert.deepEqual(documentOf([get('/a', open, handler)]).components, {});
+    const { components } = documentOf([get('/b', open, handler), ...routes]);
+    assert.deepEqual(components, { securitySchemes: { token: bearer } });
     for (const issuer of ['https://idp.example', 'https://idp.example/']) {
       const { components } = openApi({ routes }, { ...INFO, issuer });
       assert.deepEqual(components.securitySchemes, {
@@ -387,7 +414,11 @@ describe('security', () => {
   });
 
   test('counts the rules that cover each path of a route, and no others', () => {
-    const rules = [under('/admin', needs(scope('admin'))), under('/admin/keys', authenticated)];
+    const rules = [
+      under('/admin', needs(scope('admin'))),
+      under('/admin/keys', authenticated),
+      under('/admin/x', needs(scope('x'))),
+    ];
     const security = (route: Route) => operationOf(route, {}, { rules }).security;
     assert.deepEqual(security(get('/admin/{id}', open, handler)), [{ token: ['admin'] }]);
     assert.deepEqual(security(get('/admin', needs(scope('x')), handler)), [{ token: ['admin', 'x'] }]);
@@ -434,6 +465,7 @@ describe('refusals', () => {
       assert.deepEqual(refusalsOf(get('/a', needs(guard), handler)), guarded);
     }
     assert.deepEqual(refusalsOf(get('/a', needs(decision('may', () => true)), handler)), guarded);
+    assert.deepEqual(refusalsOf(get('/a', needs(scope('x'), claimEquals('a', 1)), handler)), guarded);
     const login = refusalsOf(get('/a', needs(recentLogin({ maxAgeSeconds: 1 })), handler));
     assert.deepEqual(login[401], ['unauthorized', ...refused, 'insufficient_user_authentication']);
     assert.equal(login[403], undefined);
@@ -481,17 +513,35 @@ describe('refusals', () => {
       'error,message,issues',
       'error,message',
     ]);
+    const path = { type: 'array', items: { type: ['string', 'number'] } };
+    const properties = { path, message: { type: 'string' } };
+    assert.deepEqual(responses[422].content['application/json'].schema, {
+      type: 'object',
+      required: ['error', 'message'],
+      properties: {
+        error: { type: 'string', enum: ['unprocessable_content'] },
+        message: { type: 'string' },
+        issues: { type: 'array', items: { type: 'object', required: ['path', 'message'], properties } },
+      },
+    });
+  });
+
+  test('have a description of their own for each status', () => {
+    const { responses } = operationOf(post('/a', needs(scope('x')), query(PLAIN), json(PLAIN), handler));
+    const descriptions = Object.values<any>(responses).map(({ description }) => description);
+    assert.equal(new Set(descriptions).size, descriptions.length);
+    assert.ok(!descriptions.includes('Refused'));
   });
 });
 
 describe('throws a TypeError', () => {
-  const routes = [get('/a', open, handler), get('/b', open, handler)];
+  const routes = [get('/a', open, handler), get('/b', open, handler), get('/d', open, handler)];
 
   const cases: readonly (readonly [what: string, make: () => unknown, message: RegExp])[] = [
     [
       'for details of no route',
       () => documentOf(routes, { 'GET /c': {} }),
-      /^details: GET \/c is no route; write one of GET \/a, GET \/b$/,
+      /^details: GET \/c is no route; write one of GET \/a, GET \/b, GET \/d$/,
     ],
     [
       'for details by the name of an inherited member',
@@ -527,11 +577,14 @@ describe('throws a TypeError', () => {
           new RegExp(`^info: ${Object.keys(member)[0]}: must be (?:an object|text)$`),
         ] as const,
     ),
-    [
-      'for a response that is no schema',
-      () => documentOf(routes, { 'GET /a': { response: {} as never } }),
-      /schema/,
-    ],
+    ...[{}, null, ''].map(
+      (response) =>
+        [
+          `for ${JSON.stringify(response)} as a response, which is no schema`,
+          () => documentOf(routes, { 'GET /a': { response: response as never } }),
+          /schema/,
+        ] as const,
+    ),
     [
       'for an operationId twice',
       () => documentOf(routes, { 'GET /a': { operationId: 'x' }, 'GET /b': { operationId: 'x' } }),
@@ -543,13 +596,22 @@ describe('throws a TypeError', () => {
       /^openApi needs an info with a title and a version$/,
     ],
     ['without a version', () => openApi({ routes }, { title: 'x' } as never), /title and a version/],
+    ['for a title that is no text', () => openApi({ routes }, { ...INFO, title: 5 } as never), /title and/],
+    [
+      'for a version that is no text',
+      () => openApi({ routes }, { ...INFO, version: 1 } as never),
+      /title and/,
+    ],
     ['without info', () => openApi({ routes }, undefined as never), /title and a version/],
     ['for inherited members of info', () => openApi({ routes }, Object.create(INFO)), /title and a version/],
-    [
-      'for an unknown member of info',
-      () => openApi({ routes }, { ...INFO, licence: {} } as never),
-      /licence/,
-    ],
+    ...['licence', 'xowner', 'X-owner', 'my-x-owner'].map(
+      (name) =>
+        [
+          `for ${name} in info, which is unknown`,
+          () => openApi({ routes }, { ...INFO, [name]: {} } as never),
+          new RegExp(`^info: ${name} is unknown; `),
+        ] as const,
+    ),
     [
       'without a server',
       () => openApi({ routes }, { ...INFO, servers: [] }),
@@ -558,6 +620,11 @@ describe('throws a TypeError', () => {
     [
       'for a server without a URL',
       () => openApi({ routes }, { ...INFO, servers: [{ url: '/' }, {}] }),
+      /^info: servers: must be a list of one or more objects with a url$/,
+    ],
+    [
+      'for a server whose URL is no text',
+      () => openApi({ routes }, { ...INFO, servers: [{ url: 5 }] }),
       /^info: servers: must be a list of one or more objects with a url$/,
     ],
     [
@@ -575,11 +642,14 @@ describe('throws a TypeError', () => {
       () => documentOf(routes, { 'GET /a': 5 as never }),
       /must be an object/,
     ],
-    [
-      'for an issuer that is no URL',
-      () => openApi({ routes }, { ...INFO, issuer: 'idp' }),
-      /^info: issuer must be a URL$/,
-    ],
+    ...['idp', ''].map(
+      (issuer) =>
+        [
+          `for the issuer ${JSON.stringify(issuer)}, which is no URL`,
+          () => openApi({ routes }, { ...INFO, issuer }),
+          /^info: issuer must be a URL$/,
+        ] as const,
+    ),
     [
       'for a table of a class, whose rules would be inherited',
       () =>
@@ -594,6 +664,11 @@ describe('throws a TypeError', () => {
     ['without routes', () => openApi({} as never, INFO), /routes and rules: must be lists/],
     ['for null in place of routes', () => openApi(null as never, INFO), /routes and rules: must be lists/],
     ['for routes that cannot be served', () => documentOf([{} as never]), /is not a route/],
+    [
+      'for each of two routes that cannot be served',
+      () => documentOf([{} as never, 5 as never]),
+      /is not a route[^]*is not a route/,
+    ],
   ];
   for (const [what, make, message] of cases) {
     test(what, () => assert.throws(make, { name: 'TypeError', message }));
