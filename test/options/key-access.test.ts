@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { inspect } from 'node:util';
@@ -51,6 +61,8 @@ for (const [what, content] of [
   ['with = before its end', 'se=same'],
   ['of = alone', '='],
   ['with a character outside ASCII', 'sesamé'],
+  // Without their highest bits, its bytes are those of C0.
+  ['with a character whose bytes look like others', 'sesamð'],
   ['with a byte-order mark', '\ufeffsesame'],
   ['with a NUL', 'sesame\0'],
   ['larger than 1 MiB', 'x'.repeat(MIB + 1)],
@@ -113,11 +125,17 @@ for (const [what, content] of [
   });
 }
 
+function writeSparse(path: string, bytes: number) {
+  writeFileSync(path, '');
+  truncateSync(path, bytes);
+}
+
 for (const [what, code, prepare] of [
   ['that is missing', 'ENOENT', () => {}],
   ['that is a directory', '', (path: string) => void mkdirSync(path)],
   ['that is a pipe without a writer', '', (path: string) => void execFileSync('mkfifo', [path])],
   ['that is a device', '', (path: string) => symlinkSync('/dev/zero', path)],
+  ['that Node could not hold', '', (path: string) => writeSparse(path, 3 * 1024 * MIB)],
 ] as const) {
   for (const [name, content, form, reason] of [
     ['tokenFile', TOKEN, FORM, 'token-file-refused'],
@@ -224,6 +242,11 @@ test('reads a file once for fetches that need it at the same time', async (t) =>
   const later = read(part);
   assert.notEqual(later, one);
   await later;
+
+  const { readAuthorities } = Part.contentOf(part);
+  const authorities = readAuthorities();
+  assert.equal(readAuthorities(), authorities);
+  await authorities;
 });
 
 for (const [what, options, message] of [

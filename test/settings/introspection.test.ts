@@ -105,6 +105,15 @@ test('takes jwt beside at+jwt [§22]', () => {
   assert.deepEqual(problemsOf({ environment }), []);
 });
 
+test('takes opaque beside the token type any [§22]', () => {
+  assert.deepEqual(problemsOf({ environment: { ...OPAQUE, IDP_TOKEN_TYPE: 'any' } }), []);
+});
+
+test('asks for no key file beside a secret that has a problem [§22]', () => {
+  const environment = { ...OPAQUE, IDP_INTROSPECTION_CLIENT_SECRET: '${SECRET}' };
+  assert.match(onlyProblem({ environment }), /^IDP_INTROSPECTION_CLIENT_SECRET \(environment\): contains/);
+});
+
 test('never shows the secret in a problem [§22]', () => {
   const problems = problemsOf({ environment: { ...REQUIRED, ...SECRET, IDP_INTROSPECTION_AUDIENCE: 'x' } });
   assert.equal(problems.length, 2);

@@ -398,6 +398,16 @@ cors:
   );
 });
 
+test('takes an empty list of origins, methods or fields for none, which has its default [§9]', () => {
+  const names = ['Origins', 'Methods', 'Headers'].map((name) => `allowed${name}`);
+  const { settings } = load(
+    withYaml(`cors:\n${[...names, 'exposedHeaders'].map((name) => `  ${name}: []\n`).join('')}`),
+  );
+  const { corsAllowedOrigins, corsAllowedMethods, corsAllowedHeaders, corsExposedHeaders } = settings;
+  assert.deepEqual([corsAllowedOrigins, corsAllowedHeaders, corsExposedHeaders], Array(3).fill(undefined));
+  assert.deepEqual(corsAllowedMethods, ['GET', 'POST', 'PUT', 'DELETE']);
+});
+
 test('reads spring.application.name as application.name', () => {
   const yaml = yamlOf('spring.application.name', 'mine');
   const { settings, warnings } = load(withYaml(yaml));

@@ -242,9 +242,30 @@ test('ignores variables that orchestrators set for services called idp or metric
   assert.deepEqual(warningsOf(ORCHESTRATED), []);
 });
 
-test('warns of a name that only ends like one that orchestrators set', () => {
-  const warnings = warningsOf({ 'IDP_A-B_SERVICE_HOST': 'x' });
-  assert.deepEqual(warnings, ['IDP_A-B_SERVICE_HOST (environment): is not a setting; correct or remove it']);
+for (const [name, value] of [
+  ['IDP_A-B_SERVICE_HOST', 'x'],
+  ['IDP_SERVICE_PORTS', '443'],
+  ['IDP_SERVICE_HOSTNAME', 'x'],
+  ['IDP_PORT_443', 'tcp://10.0.0.1:443'],
+  ['IDP_PORT_TCP', 'tcp://10.0.0.1:443'],
+  ['IDP_PORT__TCP', 'tcp://10.0.0.1:443'],
+  ['RESOURCE_API_PORT', 'http://10.0.0.3:53'],
+] as const) {
+  test(`warns of ${name} with ${value}, which is only like what orchestrators set`, () => {
+    const warnings = warningsOf({ [name]: value });
+    assert.deepEqual(warnings, [`${name} (environment): is not a setting; correct or remove it`]);
+  });
+}
+
+test('ignores the port of a service that is named like an issuer, and warns of a longer name', () => {
+  const partner = { ISSUERS: 'partner', ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: 'x' };
+  const [warning, ...others] = warningsOf({
+    ...partner,
+    ISSUER_PARTNER_PORT: '443',
+    ISSUER_PARTNER_KEYS_PORT: '443',
+  });
+  assert.match(String(warning), /^ISSUER_PARTNER_KEYS_PORT \(environment\): is not a setting; /);
+  assert.deepEqual(others, []);
 });
 
 for (const name of Object.keys(ORCHESTRATED)) {

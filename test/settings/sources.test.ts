@@ -35,6 +35,12 @@ test('reads the file that CONFIG_FILE names instead of application.yml, from the
   assert.equal(portOf({ CONFIG_FILE: '' }, 'CONFIG_FILE='), 1);
 });
 
+test('takes the name in CONFIG_FILE as it is written, blanks too', () => {
+  const environment = { ...REQUIRED, CONFIG_FILE: ' x.yml' };
+  assert.match(onlyProblem({ environment, files: { 'x.yml': '' } }), / x\.yml: cannot be read \(ENOENT\)/);
+  assert.deepEqual(problemsOf({ environment, files: { ' x.yml': '' } }), []);
+});
+
 test('reads a CONFIG_FILE in another directory', () => {
   inDirectory({ 'x.yml': 'server:\n  port: 4' }, (elsewhere) => {
     const environment = { ...REQUIRED, CONFIG_FILE: join(elsewhere, 'x.yml') };

@@ -36,6 +36,16 @@ for (const { name, env = '', yaml = '', good, bad } of SETTINGS) {
   });
 }
 
+test('reads each setting that is a number from decimal digits alone [C8]', () => {
+  const numbers = SETTINGS.filter(({ name, good }) => name in TABLE && typeof good[0][1] === 'number');
+  assert.ok(numbers.length > 10);
+  for (const { name } of numbers) {
+    for (const text of ['1e1', '0x1', '1.0', '+1', '-1', ' 1', '1 ']) {
+      assert.ok(Number.isNaN(TABLE[name]!.read(text)), `${name}: ${text}`);
+    }
+  }
+});
+
 test('reads spring.application.name from YAML alone', () => {
   const { env, yaml } = PROFILE_SETTINGS.springApplicationName;
   assert.deepEqual([env, yaml], ['', 'spring.application.name']);

@@ -133,6 +133,18 @@ for (const [what, change, ...expected] of [
     /^RESOURCE_URL \(environment\): needs the authorization server /,
   ],
   [
+    'a resource where a further issuer does not have its authorization server',
+    {
+      ...PARTNER,
+      ISSUER_PARTNER_ISSUER: 'https://partner.test/{tenant}/',
+      ISSUER_PARTNER_TENANTS: 'c',
+      ISSUER_PARTNER_JWKS_URI: 'https://partner.test/keys',
+      IDP_AUTHORIZATION_SERVER: 'https://login.test',
+      RESOURCE_URL: 'https://api.test',
+    },
+    /^RESOURCE_URL \(environment\): needs the authorization server /,
+  ],
+  [
     'a resource with a wrong authorization server',
     { RESOURCE_URL: 'https://api.test', IDP_AUTHORIZATION_SERVER: 'x' },
     /^IDP_AUTHORIZATION_SERVER \(environment\): must be a URL/,
