@@ -170,6 +170,31 @@ test('freezes what requests with one token share', async (t) => {
   ]);
 });
 
+test('freezes an output that contains itself', async (t) => {
+  const { gate, request } = gateOf(t);
+  const circular = schemaOf(() => {
+    const value: { self?: object } = {};
+    value.self = value;
+    return { value };
+  });
+  const { caller } = await gate.check(request({}), needs(claims(circular)));
+  assert.ok(Object.isFrozen(caller?.claims));
+});
+
+for (const [what, result, status] of [
+  ['an empty list of issues', { issues: [] }, 403],
+  ['issues beside a value', { value: {}, issues: [] }, 403],
+  ['issues that are undefined', { value: {}, issues: undefined }, undefined],
+  ['a value that it inherits', Object.create({ value: {} }), undefined],
+  ['undefined as its value', { value: undefined }, undefined],
+] as const) {
+  test(`takes a result with ${what} as ${status === 403 ? 'a refusal' : 'passed'}`, async (t) => {
+    const { gate, request } = gateOf(t);
+    const { refusal } = await gate.check(request({}), needs(claims(schemaOf(() => result))));
+    assert.equal(refusal?.status, status);
+  });
+}
+
 describe('a gate', () => {
   test('admits the caller with the output, in check and authorize, and still knows them as genuine', async (t) => {
     const { gate, request } = gateOf(t);

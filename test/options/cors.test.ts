@@ -31,6 +31,29 @@ test('takes a dot alone as the end of the label [§9]', () => {
   }
 });
 
+test('takes a pattern wherever it stands in the list, and other origins beside it [§9]', () => {
+  const plain = 'https://app.example';
+  for (const origins of [
+    [plain, LISTED],
+    [LISTED, plain],
+  ]) {
+    const made = Part.contentOf(cors({ origins }))({ dpopMode: 'ALLOWED', methods: [] });
+    for (const origin of [plain, 'https://a.preview.example']) {
+      assert.equal(made.forReading(origin)[1], origin);
+    }
+    assert.deepEqual(made.forReading(LISTED), []);
+  }
+});
+
+for (const name of ['origins', 'methods', 'headers', 'exposedHeaders']) {
+  test(`refuses an empty list of ${name} in code [§11]`, () => {
+    assert.throws(() => cors({ origins: [LISTED], [name]: [] }), {
+      name: 'TypeError',
+      message: `cors: ${name}: must be a list of 1 or more texts`,
+    });
+  });
+}
+
 test('takes each character that a scheme may have, as that of an app [§9, RFC 6454 §6.2]', () => {
   assert.equal(grants('web+app.v-2://*.preview.example', 'web+app.v-2://a.preview.example'), true);
 });

@@ -1,7 +1,7 @@
 /* The guard `decision`: when it is asked, what it is told, and what comes of each answer. */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
@@ -557,6 +557,8 @@ describe('a client', () => {
     answers[0]?.resolve(true);
     assert.equal((await verdict).refusal, undefined);
     assert.equal(reads, 1);
+    // One signal may serve many requests.
+    assert.deepEqual(getEventListeners(signal, 'abort'), []);
   });
 });
 
@@ -588,6 +590,25 @@ test('at most 1,000 requests wait for one decision; the next is 503 too-many-wai
   await askedTimes(1_001);
   answers[1_000]?.resolve(true);
   assert.equal((await response).status, 200);
+});
+
+test('an answer after the time limit makes room for no other request [J10]', async (t) => {
+  const { guard, answers, askedTimes } = held();
+  const app = await start(t, { routes: [get('/held', needs(guard), () => ({}))] });
+  const late = app.ask('/held', { token: tokenWith() });
+  await askedTimes(1);
+  clock.advance(2_000);
+  assert.equal((await late).status, 503);
+  answers[0]?.resolve(true);
+
+  const facts = { method: 'GET', host: 'a', path: '/held', rawHeaders: [] };
+  const asked = { facts, demands: [needs(guard)], isServed: true, known: { caller: callerWith({}) } };
+  const waiting = Array.from({ length: 1_000 }, () => app.way.decide(asked));
+  await askedTimes(1_001);
+  const { status, body } = await app.ask('/held', { token: tokenWith() });
+  assert.deepEqual([status, body.message], [503, 'Too many requests are waiting']);
+  for (const { resolve } of answers) resolve(true);
+  await Promise.all(waiting);
 });
 
 describe('the turn', () => {

@@ -1,7 +1,7 @@
-/* How long the hook at the end of a process may take. */
+/* Which hooks a process takes, what it says of others, and how long the one at its end may take. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { runOnStop } from '../../src/process/life.ts';
+import { hookProblems, readHooks, runOnStop, type Hooks } from '../../src/process/life.ts';
 import { TestClock } from '../support/clock.ts';
 
 /** Runs a hook that ends when `finish` is called, and what the log is told. */
@@ -18,6 +18,32 @@ function stopping() {
   const done = runOnStop(hook, clock, (...line) => lines.push(line));
   return { clock, lines, done, finish };
 }
+
+const OF_SETTINGS = 'is no hook; set it in the environment, .env or application.yml';
+
+const problemsOf = (hooks: object) => hookProblems(hooks as Hooks, { issuers: {} });
+
+test('takes each hook, and the options that have no setting [§28]', () => {
+  const names = ['onStart', 'onStop', 'onError', 'onResponse', 'fetchKeys', 'introspect', 'log'];
+  for (const name of names) {
+    const hooks = { [name]: () => {} };
+    assert.deepEqual(problemsOf(hooks), [], name);
+    assert.deepEqual(Object.keys(readHooks(hooks)), [name]);
+  }
+});
+
+test('says of each option that has a setting that it is no hook, and of all at once [§28]', () => {
+  const names = ['domain', 'issuers', 'port', 'dpopMode', 'cors'];
+  const hooks = Object.fromEntries(names.map((name) => [name, 'x']));
+  assert.deepEqual(
+    problemsOf(hooks),
+    names.map((name) => `hooks: ${name}: ${OF_SETTINGS}`),
+  );
+  assert.deepEqual(problemsOf({ port: 80, [Symbol('onStop')]: () => {} }), [
+    `hooks: port: ${OF_SETTINGS}`,
+    'hooks: Symbol(onStop): is no option; correct or remove it',
+  ]);
+});
 
 test('onStop is awaited for up to ten seconds [§28]', async () => {
   const { clock, lines, done, finish } = stopping();

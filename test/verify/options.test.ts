@@ -436,7 +436,7 @@ test('accepts method names in upper case [RFC 9110 §9.1]', () => {
   for (const value of ['GET', 'A', 'PROPFIND']) assert.equal(faultOf(methodName, value), false);
 });
 
-for (const value of ['get', 'Get', 'G3T', 'GET ', ' GET', 'GET,POST', '*', '']) {
+for (const value of ['get', 'Get', 'G3T', 'M-SEARCH', 'GET ', ' GET', 'GET,POST', '*', '']) {
   test(`refuses ${show(value)} as a method name [RFC 9110 §9.1]`, () =>
     assert.equal(faultOf(methodName, value), 'must be a method name in upper case'));
 }
