@@ -45,6 +45,27 @@ test('takes a pattern wherever it stands in the list, and other origins beside i
   }
 });
 
+test('allows the methods of the routes unless an option says which, and holds for ten minutes [§9]', () => {
+  const rawHeaders = ['Origin', 'https://a.preview.example', 'Access-Control-Request-Method', 'PUT'];
+  for (const [methods, allowed] of [
+    [undefined, 'GET, PATCH'],
+    [['PUT'], 'PUT'],
+  ] as const) {
+    const access = Part.contentOf(cors({ origins: [LISTED], methods }))({
+      dpopMode: 'DISABLED',
+      methods: ['GET', 'PATCH'],
+    });
+    const { crossOrigin } = access.preflight({ method: 'OPTIONS', rawHeaders } as never) ?? {};
+    assert.deepEqual(crossOrigin, [
+      ...['Access-Control-Allow-Origin', 'https://a.preview.example'],
+      ...['Access-Control-Allow-Credentials', 'true'],
+      ...['Access-Control-Allow-Methods', allowed],
+      ...['Access-Control-Allow-Headers', 'Authorization, Content-Type'],
+      ...['Access-Control-Max-Age', '600'],
+    ]);
+  }
+});
+
 for (const name of ['origins', 'methods', 'headers', 'exposedHeaders']) {
   test(`refuses an empty list of ${name} in code [§11]`, () => {
     assert.throws(() => cors({ origins: [LISTED], [name]: [] }), {
