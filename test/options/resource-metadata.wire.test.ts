@@ -4,10 +4,12 @@ import { after, before, describe, test } from 'node:test';
 import type { Reply } from '../../src/gate/replies/reply.ts';
 import { needs, open, optional } from '../../src/gate/rules/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../src/gate/rules/recent-login.ts';
 import { get, under } from '../../src/service/routes/route.ts';
 import type { Early } from '../../src/gate/decide.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
+import { tenants } from '../../src/options/tenants/tenants.ts';
 import { Part } from '../../src/verify/base/part.ts';
 import type { Log } from '../../src/verify/base/events.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -115,6 +117,7 @@ for (const documentation of [
   'https://docs.test?u=a@b',
   'https://docs.test#api',
   'https://docs.test/a@b?c#d',
+  'HTTPS://docs.test/',
 ]) {
   test(`accepts ${documentation} as the page for developers [RFC 9728 §2]`, () => {
     assert.ok(resourceMetadata({ url: 'https://api.test', documentation }));
@@ -126,6 +129,7 @@ for (const documentation of [
   'https://me@docs.test/',
   'https://docs.test/a b',
   'https://docs.test/a\\b',
+  'https://docs.test\\b',
   'https://docs.test:99999/',
   '//docs.test/',
   'see https://docs.test/',
@@ -158,10 +162,32 @@ test('the document names every issuer, the first one first [RFC 9728 §2]', () =
   assert.deepEqual(servers, ['https://z.test', 'https://b.test/realm', 'https://a.test/']);
 });
 
+test('the document names a server once that serves several issuers [RFC 9728 §2]', () => {
+  const authorizationServer = 'https://login.test';
+  const ofTenants = tenants({ issuer: 'https://login.test/{tenant}/', list: ['a'], authorizationServer });
+  const { idp } = settingsWith().issuers;
+  const issuers = {
+    idp: { ...idp!, tenants: ofTenants },
+    partner: { ...idp!, issuer: authorizationServer },
+  };
+  const metadata = resourceMetadata({ url: RESOURCE.RESOURCE_URL });
+  const early = Part.contentOf(metadata).createEarly({ ...settingsWith(), issuers, log: () => {} });
+  const { authorization_servers: servers } = JSON.parse(String(replyAt(ROOT, early)?.content));
+  assert.deepEqual(servers, [authorizationServer]);
+});
+
+test('the document has its length in bytes [RFC 9110 §8.6]', () => {
+  const { early } = metadataWith({ RESOURCE_NAME: 'Bücher' });
+  const { fields = [], content } = replyAt(ROOT, early) ?? {};
+  const length = fields[fields.indexOf('content-length') + 1];
+  assert.equal(length, String(Buffer.byteLength(String(content))));
+});
+
 for (const [resource, metadata, paths] of [
   ['https://api.test', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
   ['https://API.test:443/', `https://api.test${ROOT}`, [ROOT, `${ROOT}/`]],
   ['http://localhost:1/mcp', `http://localhost:1${ROOT}/mcp`, [`${ROOT}/mcp`, `${ROOT}/mcp/`, ROOT]],
+  ['https://api.test/a/../b', `https://api.test${ROOT}/b`, [`${ROOT}/b`, ROOT]],
   ['https://api.test/a%2Fb/c', `https://api.test${ROOT}/a%2Fb/c`, [`${ROOT}/a%2Fb/c`, ROOT]],
 ] as const) {
   test(`the document of ${resource} is at its well-known path, with and without a slash, and at the root [RFC 9728 §3.1]`, () => {
@@ -472,11 +498,33 @@ test('a 403 for a claim names no scope, which would not help [RFC 6750 §3.1]', 
   assert.ok(!challenges.join().includes('scope="'), challenges[0]);
 });
 
+test('a 401 for an old login names the scopes beside what it demands [RFC 9470 §3]', async (t) => {
+  const route = get('/pay', needs(scope('w'), recentLogin({ maxAgeSeconds: 60, acr: ['gold'] })), () => ({}));
+  const app = await startRoutes({ routes: [route], environment: RESOURCE });
+  t.after(() => app.stop());
+  const { status, challenges } = await app.ask('/pay', { token: tokenWith({ scope: 'w', auth_time: 1 }) });
+  assert.equal(status, 401);
+  for (const demand of [
+    'error="insufficient_user_authentication"',
+    'max_age="60"',
+    'acr_values="gold"',
+    'scope="w"',
+  ]) {
+    assert.ok(challenges[0]?.includes(demand), challenges[0]);
+  }
+});
+
 test('without RESOURCE_URL a 403 names the scopes of the guard that refused', async (t) => {
   const app = await startRoutes({ ...SERVED, environment: {} });
   t.after(() => app.stop());
   const { challenges } = await app.ask('/api/both', { token: tokenWith({ scope: 'all x' }) });
   assert.match(challenges[0] ?? '', /, scope="x y"$/);
+});
+
+test('does not warn of a resource that is one of several audiences [RFC 8707 §2.2]', () => {
+  const events: string[] = [];
+  metadataWith({ IDP_AUDIENCE: `x,${RESOURCE.RESOURCE_URL}` }, (event) => events.push(event));
+  assert.deepEqual(events, []);
 });
 
 test('does not warn of a resource that one of several issuers has as audience [RFC 8707 §2.2]', () => {
