@@ -1,7 +1,7 @@
 /* The guard `decision`: when it is asked, what it is told, and what comes of each answer. */
 import assert from 'node:assert/strict';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { getEventListeners, once } from 'node:events';
+import { EventEmitter, getEventListeners, once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
@@ -609,6 +609,27 @@ test('an answer after the time limit makes room for no other request [J10]', asy
   assert.deepEqual([status, body.message], [503, 'Too many requests are waiting']);
   for (const { resolve } of answers) resolve(true);
   await Promise.all(waiting);
+});
+
+test('a client that has left already, and each whose connection closes, aborts the signal at once [J19]', async (t) => {
+  const { guard, asked, askedTimes } = held();
+  const app = await start(t, { routes: [] });
+  const facts = { method: 'GET', host: 'a', path: '/held', rawHeaders: [] };
+  const known = { caller: callerWith({}) };
+  const ask = (request: object) =>
+    app.way.decide({ facts, demands: [needs(guard)], isServed: true, known, request });
+
+  const socket = new EventEmitter();
+  const waiting = [ask({ socket }), ask({ socket })];
+  await askedTimes(2);
+  socket.emit('close');
+  await Promise.all(waiting);
+  await ask({ socket: Object.assign(new EventEmitter(), { destroyed: true }) });
+  await ask({ signal: AbortSignal.abort() });
+  assert.deepEqual(
+    asked.map(({ signal }) => signal.aborted),
+    [true, true, true, true],
+  );
 });
 
 describe('the turn', () => {

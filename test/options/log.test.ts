@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open, type ServiceOptions } from '../../src/gatehouse.ts';
 import { createLog, jsonLog } from '../../src/options/log.ts';
+import { Part } from '../../src/verify/base/part.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
 import { makeIssuer } from '../support/issuer.ts';
 import { captureLog } from '../support/captured.ts';
@@ -33,7 +34,7 @@ test('has name, code and message of an error only when it may [§28]', () => {
   assert.deepEqual(linesOf(error)[1], { ...line, ...shown });
 });
 
-for (const level of ['error', 'info'] as const) {
+for (const level of ['error', 'warn', 'info', 'debug'] as const) {
   test(`says at the start that it has messages of errors, once, at level ${level} [§28]`, () => {
     const lines: string[] = [];
     const log = createLog(level, (line) => lines.push(JSON.parse(line).message), Date.now, undefined, true);
@@ -60,10 +61,11 @@ test('writes nothing at level silent', () => {
 test('has at most 1,000 characters of a message, in any language and of several lines [§28]', () => {
   const message = `über\n${'x'.repeat(2_000)}`;
   assert.equal(toldOf(failure(message)).errorMessage, message.slice(0, 1_000));
+  assert.equal(toldOf(failure('x', { name: message })).errorName, message.slice(0, 1_000));
 });
 
 test('replaces what a terminal obeys and JSON does not escape', () => {
-  assert.equal(toldOf(failure('a\x7f\x9bb')).errorMessage, 'a??b');
+  assert.equal(toldOf(failure('a\x7f\x80\x9b\x9f\xa0b')).errorMessage, 'a????\xa0b');
   // Cut in half, it would break parsers of JSON (RFC 8259 §8.2).
   assert.equal(toldOf(failure(`${'x'.repeat(999)}\u{1f600}`)).errorMessage, `${'x'.repeat(999)}?`);
 });
@@ -71,7 +73,9 @@ test('replaces what a terminal obeys and JSON does not escape', () => {
 test('has a thrown value that is text, and nothing of one that is neither text nor an error', () => {
   assert.deepEqual(toldOf('broken'), { errorMessage: 'broken' });
   assert.deepEqual(toldOf(5), { errorMessage: '5' });
+  assert.equal(toldOf(failure('x', { code: true })).errorCode, 'true');
   for (const nothing of [undefined, null, {}]) assert.deepEqual(toldOf(nothing), {});
+  assert.equal(toldOf(failure('x', { name: { secret: 1 } })).errorName, undefined);
   assert.deepEqual(toldOf(failure('x', { code: { secret: 1 } })), {
     errorName: 'RangeError',
     errorMessage: 'x',
@@ -85,6 +89,49 @@ test('survives an error that does not let itself be read', () => {
   const unprintable = failure('x', { message: { toString: () => assert.fail() } });
   for (const error of [proxy, throwing]) assert.deepEqual(toldOf(error), {});
   assert.deepEqual(toldOf(unprintable), { errorName: 'RangeError' });
+});
+
+test('writes each line of a turn, and none of further ones while a mebibyte of them is unwritten [H3]', async (t) => {
+  const logged = captureLog(t);
+  const { log } = Part.contentOf(jsonLog());
+  const count = 20_000;
+  for (let index = 0; index < count; index += 1) log('replay store lost', {});
+  const lines = (await logged()).filter(({ message }) => message === 'replay store lost');
+  assert.ok(2 < lines.length && lines.length < count, `${lines.length} lines`);
+});
+
+test('writes nothing while standard output holds more than a mebibyte that nobody reads [H3]', async (t) => {
+  const logged = captureLog(t);
+  const { stdout } = process;
+  Object.defineProperty(stdout, 'writableLength', { value: 2 ** 20 + 1, configurable: true });
+  const { log } = Part.contentOf(jsonLog());
+  log('replay store lost', {});
+  Reflect.deleteProperty(stdout, 'writableLength');
+  log('revocation store lost', {});
+  const told = (await logged()).map(({ message, lines }) => [message, lines]);
+  assert.deepEqual(told, [
+    ['log lines dropped', 1],
+    ['revocation store lost', undefined],
+  ]);
+});
+
+test('listens once for errors of standard output, however many logs there are', () => {
+  jsonLog();
+  const before = process.stdout.listenerCount('error');
+  for (let count = 0; count < 20; count += 1) jsonLog();
+  assert.ok(before > 0);
+  assert.equal(process.stdout.listenerCount('error'), before);
+});
+
+test('has level info without options, serves several owners, and refuses options of another type [§11]', () => {
+  const log = jsonLog();
+  assert.equal(Part.contentOf(log).level, 'info');
+  Part.use({ log });
+  assert.equal(Part.isTaken(log), false);
+  for (const name of ['level', 'access', 'errorMessages']) {
+    const message = new RegExp(`^log: ${name}: must be `);
+    assert.throws(() => jsonLog({ [name]: 'x' }), { name: 'TypeError', message });
+  }
 });
 
 test('the message of an error is in the line of a 500, and never in the response [§28]', async (t) => {

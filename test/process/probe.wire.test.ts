@@ -65,6 +65,19 @@ describe('--probe', { concurrency: 4 }, () => {
     assert.equal((await probe({ PORT: String(service.port) })).code, 1);
   });
 
+  for (const [status, code, ...parts] of [
+    ['200 OK', 0, '{"status"', ':"ready"}'],
+    ['503 Service Unavailable', 1, `{"message":"${'x'.repeat(80)}",`, '"error":"temporarily_unavailable"}'],
+  ] as const) {
+    test(`understands a ${status} whose body arrives in parts`, async (t) => {
+      const chunks = [...parts, ''].map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('');
+      const head = `HTTP/1.1 ${status}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      const { code: ended, output } = await probe({ PORT: await startLiar(t, head + chunks) });
+      assert.equal(ended, code);
+      assert.match(output, code === 0 ? /: 200\n$/ : /: 503, it has no usable keys, /);
+    });
+  }
+
   test('exits with 1 when nothing listens at the address of the service', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -202,6 +202,16 @@ test('lists a sample in its own family only, whatever its labels hold', () => {
   assert.equal(text.match(/^http_server_request_duration_seconds_count/gm)?.length, 1);
 });
 
+test('serve any number of gates without a port, and one service with a port [§11]', () => {
+  for (const [metrics, isTaken] of [
+    [createMetrics(), false],
+    [createMetrics({ port: 9464 }), true],
+  ] as const) {
+    Part.use({ metrics });
+    assert.equal(Part.isTaken(metrics), isTaken);
+  }
+});
+
 test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const metrics = createMetrics();
