@@ -105,6 +105,21 @@ describe('--check', { concurrency: 4 }, () => {
     for (const name of names) assert.ok(`./${name}` in exports, name);
   });
 
+  test('lists the parts that a further issuer alone has', async () => {
+    const { imports, keyAccess } = reportOf(
+      await check({
+        ISSUERS: 'partner',
+        ISSUER_PARTNER_DOMAIN: provider.domain,
+        ISSUER_PARTNER_ISSUER: 'https://partner.test',
+        ISSUER_PARTNER_JWKS_URI: `https://${provider.domain}/.well-known/jwks.json`,
+        ISSUER_PARTNER_AUDIENCE: 'x',
+        ISSUER_PARTNER_CA_FILE: provider.authorityFile,
+      }),
+    );
+    assert.deepEqual(imports, ['gatehouse-http/log', 'gatehouse-http/key-access']);
+    assert.deepEqual(keyAccess, { partner: ['authorities'] });
+  });
+
   test('reports where client certificates come from, and the proxies that may send them', async () => {
     const { clientCertificates, certificateRequired, certificateProxies } = reportOf(await check());
     const none = [clientCertificates, certificateRequired, certificateProxies];
