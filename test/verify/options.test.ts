@@ -474,6 +474,13 @@ const PROXIES: readonly (readonly [address: string, isGood: boolean])[] = [
   ['http://user:p@ss@proxy.test', false],
   ['http://user:p/ss@proxy.test', false],
   ['http://user:p\\ss@proxy.test', false],
+  // URL would read what follows the name as port, path, query or fragment of another host.
+  ['http://user:80\\ss@proxy.test', false],
+  ['http://user:80/ss@proxy.test', false],
+  ['http://us?er@proxy.test', false],
+  ['http://us#er@proxy.test', false],
+  ['http://my-proxy.test:3128', true],
+  ['http://[::ffff:192.0.2.1]:3128', true],
   ['http://evil.test\\a:b@proxy.test', false],
   ['http://user:100%@proxy.test', false],
   ['http://user:%zz@proxy.test', false],

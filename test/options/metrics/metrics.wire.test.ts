@@ -212,6 +212,30 @@ test('serve any number of gates without a port, and one service with a port [§1
   }
 });
 
+test('counts the requests that are under way, and foresees what may come of introspection and revocations', () => {
+  const metrics = createMetrics();
+  const { meter, watch } = Part.contentOf(metrics);
+  for (let count = 0; count < 3; count += 1) meter.requestBegan();
+  meter.requestEnded(undefined, undefined, null, 0);
+  const keys = { ageMillis: () => 0, usable: () => 1 };
+  const issuers = [{ name: 'a', keys, introspect: {} }] as unknown as Issuer[];
+  const store = { revocations: { isUp: () => true }, replayStore: new LocalReplayStore(60) };
+  watch({ name: 'x', issuers, ...store, routes: [], ownRoutes: [] } as never);
+  const lines = metrics.text().split('\n');
+  for (const line of [
+    'http_server_active_requests 2',
+    ...['clear', 'revoked', 'unavailable'].map(
+      (one) => `gatehouse_revocation_checks_total{result="${one}"} 0`,
+    ),
+    ...['active', 'inactive', 'failed', 'shed'].map(
+      (one) => `gatehouse_introspections_total{issuer="a",result="${one}"} 0`,
+    ),
+    'gatehouse_tokens_total{result="introspected"} 0',
+  ]) {
+    assert.ok(lines.includes(line), line);
+  }
+});
+
 test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const metrics = createMetrics();
