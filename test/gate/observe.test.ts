@@ -6,7 +6,7 @@ import { describeBug, type Log, type LogLevel } from '../../src/verify/base/even
 import { open } from '../../src/gate/rules/access.ts';
 import { get } from '../../src/service/routes/route.ts';
 import { Counting } from '../../src/options/metrics/metrics.ts';
-import { Observer } from '../../src/gate/observe.ts';
+import { createExpect, Observer } from '../../src/gate/observe.ts';
 import { TestClock } from '../support/clock.ts';
 
 const MINUTE = 60_000;
@@ -266,3 +266,12 @@ for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefi
     );
   });
 }
+
+test('of an expected URI, the log shows 64 characters of the host and of a path without a route, but all of the public URL', () => {
+  const facts = { method: 'GET', host: 'h'.repeat(100), path: `/${'p'.repeat(100)}`, rawHeaders: [] };
+  const expectedHtu = (publicUrl?: string) =>
+    createExpect([], { publicUrl, trustProxy: false })({ reason: 'proof-htu', facts }).expectedHtu;
+  assert.equal(expectedHtu(), `http://${'h'.repeat(57)}/${'p'.repeat(63)}`);
+  const publicUrl = `https://${'u'.repeat(92)}`;
+  assert.equal(expectedHtu(publicUrl), `${publicUrl}/${'p'.repeat(63)}`);
+});
