@@ -324,7 +324,7 @@ test('accepts false, 0 and an empty string as demanded values', () => {
   }
 });
 
-test('refuses null, a promise or what no JSON can say in claimEquals, what is no list, null, a promise or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
+test('refuses null, a function, a promise or what no JSON can say in claimEquals, what is no list, null, a promise or an empty string in claimIncludes, and what is not a function in claimCheck [H2]', () => {
   const nothing = null as never;
   for (const [name, make] of [
     ['claim org_id equals null', () => claimEquals('org_id', nothing)],
@@ -334,6 +334,7 @@ test('refuses null, a promise or what no JSON can say in claimEquals, what is no
     ['claim roles includes editor ', () => claimIncludes('roles', ['editor', nothing])],
     ['claim roles includes ', () => claimIncludes('roles', [''])],
     ['claim roles includes ', () => claimIncludes('roles', new Array(1) as [string])],
+    [`claim org_id equals ${String}`, () => claimEquals('org_id', String as never)],
     ['claim org_id equals [object Promise]', () => claimEquals('org_id', Promise.resolve('a') as never)],
     ['claim roles includes ', () => claimIncludes('roles', 'editor' as never)],
     ['claim roles includes ', () => claimIncludes('roles', undefined as never)],

@@ -164,6 +164,17 @@ for (const algorithm of ['RS384', 'RS512', 'PS256'] as const) {
   });
 }
 
+for (const algorithms of [['RS256', 'PS256'] as const, ['PS256', 'RS256'] as const]) {
+  test(`imports a key without alg for ${algorithms[0]}, the first that fits it of ${algorithms.join(' and ')} [RFC 7517 §4.4]`, () => {
+    const key = importSigningKey({ ...described, alg: undefined }, algorithms);
+    assert.ok(typeof key === 'object');
+    assert.deepEqual(
+      algorithms.map((algorithm) => takes(key, algorithm)),
+      [true, false],
+    );
+  });
+}
+
 test('refuses a value that only looks like an imported key', () => {
   const lookAlike = Object.create(imported(described)) as VerificationKey;
   assert.throws(() => takes(lookAlike, 'RS256'), TypeError);
