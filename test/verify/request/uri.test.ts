@@ -40,7 +40,11 @@ const EQUIVALENT: Record<string, string[]> = {
     'http://api.test/.',
     'http://api.test/a/..',
   ],
-  'http://api.test/~a-b_c.9': ['http://api.test/%7Ea%2Db%5Fc%2E%39', 'http://api.test/%7ea%2db%5fc%2e9'],
+  'http://api.test/~a-b_c.9': [
+    'HTTP://api.test/~a-b_c.9',
+    'http://api.test/%7Ea%2Db%5Fc%2E%39',
+    'http://api.test/%7ea%2db%5fc%2e9',
+  ],
   'http://api.test/%2F%3A%C3%A9%00%7F': [
     'http://api.test/%2f%3a%c3%a9%00%7f',
     'http://api.test/%2F%3A%C3%A9%00%7F',
