@@ -352,6 +352,7 @@ test('refuses routes of any method whose pattern is exactly a path of the servic
     del('/{x}/{y}', open, () => {}),
     put('/%61/b', open, () => {}),
     routeAt('/a'),
+    routeAt('/a/b/c'),
   ];
   const paths = ['/a/b', '/a/b/'];
   assert.deepEqual(routesProblems({ routes }, paths), [
@@ -371,6 +372,11 @@ test('gives no more general route a path of the service itself, in any spelling,
   }
   assert.deepEqual(at('/other'), routes.slice(0, 2));
   assert.deepEqual(at('/a/b'), routes.slice(2));
+});
+
+test('finds a route whose pattern is invalid at no path', () => {
+  const find = createRouter([routeAt('no path'), routeAt('/a*')]);
+  for (const path of ['/', '/a*', '/no path']) assert.deepEqual(find(path).matches, [], path);
 });
 
 test('applies no rule at the paths of the service itself', () => {
