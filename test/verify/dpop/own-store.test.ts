@@ -1,6 +1,7 @@
 /* A replay store behind a function of one's own: what it is asked, and what counts as a verdict
    (docs/dpop.md). */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { OwnReplayStore, type IsNewProof, type ReplayVerdict } from '../../../src/verify/dpop/replay.ts';
 import { TestClock } from '../../support/clock.ts';
@@ -27,6 +28,14 @@ test('asks for a key of 43 characters, which differs by proof, and to keep it as
   assert.ok(keys.every((key) => /^[\w-]{43}$/.test(key)));
   assert.deepEqual([keys[0] === keys[1], keys[1] === keys[2]], [true, false]);
   assert.ok(asked.every(([, seconds]) => seconds >= 330));
+});
+
+test('asks for the same key in every version: during a rollout, replicas of two share a store', () => {
+  const asked: string[] = [];
+  const { record } = openStore((key) => asked.push(key) > 0);
+  for (const jti of ['a', '\ud800']) record(jti);
+  const keyOf = (text: string) => createHash('sha256').update(text).digest('base64url');
+  assert.deepEqual(asked, [keyOf(`${THUMBPRINT}"a"`), keyOf(`${THUMBPRINT}"\\ud800"`)]);
 });
 
 test('asks to keep a proof until it cannot pass, rounded up, for at least a second, and a minute more [RFC 9449 §11.1]', () => {
