@@ -52,6 +52,8 @@ export class KeySetFixture {
   #underWay = 0;
   /** The most simultaneous fetches so far. */
   overlap = 0;
+  /** Whether an unknown `kid` may cause a fetch. */
+  mayFetchForKid = true;
 
   constructor() {
     // Not 0, since no clock starts with the process.
@@ -63,7 +65,14 @@ export class KeySetFixture {
       this.results.push(isExpected ? word : `${event} of ${issuer}: ${word}`);
     };
 
-    this.keys = new KeySet('partner', () => this.#fetch(), { clock: this.clock, log, count });
+    const around = { clock: this.clock, log, count };
+    this.keys = new KeySet(
+      'partner',
+      () => this.#fetch(),
+      around,
+      undefined,
+      () => this.mayFetchForKid,
+    );
   }
 
   #fetch(): Promise<JsonObject> {

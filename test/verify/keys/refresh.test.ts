@@ -118,6 +118,7 @@ test('uses no key over an hour old after an idle time: the request waits for a f
   assert.equal(fixture.outcome('b'), 'found');
   await fixture.response(jwk('b', {}, 0x33));
   assert.deepEqual(await Promise.all(requests), ['key-unknown', 'found']);
+  assert.deepEqual(fixture.logged('signing keys expired'), []);
 });
 
 for (const [change, millis] of [

@@ -69,6 +69,14 @@ test('refuses a kid that is still unknown after one fetch of its own [A3]', asyn
   assert.deepEqual([await request, fixture.fetches], ['key-unknown', 2]);
 });
 
+test('answers 503 to every unknown kid that may cause no fetch, and fetches as soon as one may [§23]', async () => {
+  const fixture = await aged();
+  fixture.mayFetchForKid = false;
+  for (const kid of ['b', 'b', 'c']) assert.equal(fixture.outcome(kid), 'keys-unavailable');
+  fixture.mayFetchForKid = true;
+  assert.deepEqual([fixture.outcome('b'), fixture.fetches], ['waits', 2]);
+});
+
 test('answers 503 to an unknown kid when the last fetch failed', async () => {
   const fixture = await aged();
   const request = fixture.request('b');
