@@ -19,6 +19,7 @@ const request = {
 function telling(does: () => unknown = () => {}) {
   const events: object[] = [];
   const lines: [string, Fields][] = [];
+  const errors: unknown[] = [];
   const clock = new TestClock(0);
 
   const hook = (event: object) => {
@@ -26,13 +27,17 @@ function telling(does: () => unknown = () => {}) {
     return does();
   };
 
-  const log = (message: string, fields: Fields) => void lines.push([message, fields]);
+  const log = (message: string, fields: Fields, error: unknown) => {
+    lines.push([message, fields]);
+    errors.push(error);
+  };
+
   const tell = createTell<{ status: number }>(hook, { trustProxy: false }, clock, log);
 
   const tellOf = async (asked = {}, record: RequestRecord = {}) =>
     tell?.(asked as never, record, { status: 1 });
 
-  return { tellOf, clock, events, lines };
+  return { tellOf, clock, events, lines, errors };
 }
 
 test('tells of a request what it said of itself, without its query, token or proof [§28]', async () => {
@@ -70,6 +75,8 @@ test('tells the path as the client sent it where a framework has rewritten it', 
   const { tellOf, events } = telling();
   await tellOf({ url: '/7', originalUrl: '/orders/7?a', rawHeaders: [] });
   assert.equal(Object(events[0]).path, '/orders/7');
+  await tellOf({ url: '/orders/8#a?b', rawHeaders: [] });
+  assert.equal(Object(events[1]).path, '/orders/8#a');
 });
 
 test('calls a hook after what the caller does at once', async () => {
@@ -89,18 +96,22 @@ for (const [how, does] of [
   ['rejects', async () => failing()],
 ] as const) {
   test(`a hook that ${how} is logged at most once a minute, without its message [§28]`, async () => {
-    const { tellOf, clock, events, lines } = telling(does);
+    const { tellOf, clock, events, lines, errors } = telling(does);
+    const counts: number[] = [];
     for (const millis of [0, 0, 59_999, 1]) {
       clock.advance(millis);
       await tellOf(request);
+      counts.push(lines.length);
     }
-    assert.equal(events.length, 4);
+    assert.deepEqual([events.length, counts], [4, [1, 1, 1, 2]]);
     assert.deepEqual(
       lines.map(([message, { reason, error }]) => [message, reason, error]),
       Array(2).fill(['hook failed', 'bug', 'RangeError']),
     );
     assert.match(String(lines[0]?.[1].frames), /tell\.test\.[jt]s:\d+:\d+/);
     assert.doesNotMatch(JSON.stringify(lines), /secret/);
+    // For a log that tells messages.
+    assert.deepEqual(errors.map(String), Array(2).fill('RangeError: secret'));
   });
 }
 
@@ -126,6 +137,7 @@ test('an IPv4 address that a socket maps to IPv6 is an IPv4 address [RFC 4291 §
   assert.equal(addressOf('::ffff:192.0.2.1'), '192.0.2.1');
   assert.equal(addressOf('::ffff:1:2'), '::ffff:1:2');
   assert.equal(addressOf('2001:db8::1'), '2001:db8::1');
+  assert.equal(addressOf('2001:db8::ffff:192.0.2.1'), '2001:db8::ffff:192.0.2.1');
   assert.equal(addressOf(), undefined);
   assert.equal(clientAddressOf({ rawHeaders: [] }, true), undefined);
 });

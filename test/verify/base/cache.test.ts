@@ -89,7 +89,7 @@ for (const [capacity, marks] of [
     };
 
     assert.deepEqual([offerAll(), offerAll(), offerAll()], [0, 0, 0]);
-    random.mock.mockImplementationOnce(() => 0);
+    random.mock.mockImplementationOnce(() => 0.03);
     assert.deepEqual([offerAll(), offerAll()], [1, 3]);
   });
 }
@@ -100,6 +100,16 @@ test('stores 98 % of 50,000 keys that are offered one after another, in a cache 
   for (const key of [...keys, ...keys]) memory.offer(key, () => key);
   const stored = keys.filter((key) => memory.get(key) === key).length;
   assert.ok(stored > 49_000, `${stored} stored`);
+});
+
+test('tells keys apart by their ends: those of proofs begin with an algorithm', () => {
+  const memory = new Cache<string>(100);
+  const keys = Array.from({ length: 50 }, (_, index) => `ES256${'a'.repeat(8)}${keyOf(`key ${index}`)}`);
+  for (const key of keys) memory.offer(key, () => key);
+  assert.deepEqual(
+    keys.filter((key) => memory.get(key)),
+    [],
+  );
 });
 
 test('keeps the value that was offered last', () => {
