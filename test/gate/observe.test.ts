@@ -267,6 +267,36 @@ for (const url of ['/api/readyz', '/readyz/x', '/healthzz', '/?/healthz', undefi
   });
 }
 
+test('counts refusals for metrics where nothing is logged', () => {
+  const counted: unknown[] = [];
+  const clock = new TestClock(0);
+  const count = (...one: readonly unknown[]) => void counted.push(one);
+  const observer = new Observer({ ...NOTHING, clock, log: undefined, isAccessLogged: false, count });
+  refuse(observer.observe.bind(observer), 'expired');
+  assert.deepEqual([counted, clock.pending], [[['refusal', 'expired']], []]);
+});
+
+test('gives the log what was thrown, for one that tells messages', () => {
+  const told: unknown[] = [];
+  const log: Log = (event, _, error) => told.push([event, error]);
+  const observer = new Observer({ ...NOTHING, clock: new TestClock(0), log, isAccessLogged: false });
+  const error = new Error('secret');
+  observer.observe(ARRIVED, { reason: 'bug', thrown: { error } }, 500);
+  assert.deepEqual(told, [['request failed', error]]);
+});
+
+test('names a method that HTTP knows, and no other [RFC 9110 §9.1, RFC 5789]', () => {
+  const { observe, logged } = observing('info', true);
+  const known = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT'];
+  for (const method of [...known, 'trace', 'QUERY']) {
+    observe({ ...ARRIVED, request: { method, rawHeaders: [] } }, {}, 405);
+  }
+  assert.deepEqual(
+    logged().map(({ method }) => method),
+    [...known, '_OTHER', '_OTHER'],
+  );
+});
+
 test('of an expected URI, the log shows 64 characters of the host and of a path without a route, but all of the public URL', () => {
   const facts = { method: 'GET', host: 'h'.repeat(100), path: `/${'p'.repeat(100)}`, rawHeaders: [] };
   const expectedHtu = (publicUrl?: string) =>
