@@ -6,6 +6,7 @@ import {
   decodeUtf8,
   isFiniteNumber,
   isJsonObject,
+  isTextArray,
   parseJsonObject,
   catching,
   withoutPrototype,
@@ -162,6 +163,13 @@ for (const text of notObjects) {
 test('refuses a JSON object that is not in UTF-8 [RFC 8259 §8.1, C4]', () => {
   assert.equal(parseJsonObject(Buffer.from('{"a":"\xff"}', 'latin1')), undefined);
   assert.equal(parseJsonObject(Buffer.from('{"a":1}', 'utf16le')), undefined);
+});
+
+test('accepts only texts in a list of texts, and no hole', () => {
+  for (const value of [['a', 1], [undefined], new Array(1), 'a', undefined]) {
+    assert.equal(isTextArray(value), false);
+  }
+  assert.deepEqual([isTextArray([]), isTextArray(['a', ''])], [true, true]);
 });
 
 test('accepts only finite numbers as numbers', () => {
