@@ -235,7 +235,7 @@ test('reply and created throw for a field that cannot be sent [RFC 9110 §5.1, �
   for (const name of ['', 'a b', 'a:b', 'a\r\nb', 'é', 'a\0']) {
     assert.throws(() => reply(200, {}, { [name]: 'x' }), TypeError, JSON.stringify(name));
   }
-  for (const value of ['a\r\nSet-Cookie: b', 'a\nb', '\0', '\u20ac', '\x7f']) {
+  for (const value of ['a ', 'a\t', ' a', 'a\r\nSet-Cookie: b', 'a\nb', '\0', '\u20ac', '\x7f']) {
     assert.throws(() => reply(200, {}, { 'X-A': value }), TypeError, JSON.stringify(value));
     assert.throws(() => created(value), TypeError);
   }

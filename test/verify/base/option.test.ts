@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { createGate, createService } from '../../../src/gatehouse.ts';
 import { GATE_RULES, OF_SERVICE, readGateOptions } from '../../../src/gate/options.ts';
 import { readServiceOptions, SERVICE_RULES } from '../../../src/service/options.ts';
-import { listOf, readOptions, textWithoutBlanks } from '../../../src/verify/base/option.ts';
+import { listOf, oneOf, readOptions, text, textWithoutBlanks } from '../../../src/verify/base/option.ts';
 import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
 import { jsonLog } from '../../../src/log.ts';
@@ -487,4 +487,9 @@ test('createService has a line for each problem of its routes', () => {
       return true;
     },
   );
+});
+
+test('takes no list of one word for the word, and no hole in a list for a text', () => {
+  assert.equal(oneOf('a', 'b')(['a']), 'must be one of a, b');
+  assert.equal(listOf(text)(new Array(1)), 'must be text');
 });

@@ -108,3 +108,10 @@ for (const [name, part] of [
     for (const gate of [1, 2].map(() => createGate({ ...TEST, [name]: part }))) gate.close();
   });
 }
+
+test('all parts of all owners are taken from their use on, and no other', () => {
+  const [first, second, other] = ['a', 'b', 'c'].map((option) => Part.make(option, {}));
+  Part.use({ first }, { second });
+  const taken = [first, second, other, {}].map(Part.isTaken);
+  assert.deepEqual(taken, [true, true, false, false]);
+});
