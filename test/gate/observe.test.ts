@@ -299,8 +299,10 @@ test('names a method that HTTP knows, and no other [RFC 9110 §9.1, RFC 5789]', 
 
 test('of an expected URI, the log shows 64 characters of the host and of a path without a route, but all of the public URL', () => {
   const facts = { method: 'GET', host: 'h'.repeat(100), path: `/${'p'.repeat(100)}`, rawHeaders: [] };
+
   const expectedHtu = (publicUrl?: string) =>
     createExpect([], { publicUrl, trustProxy: false })({ reason: 'proof-htu', facts }).expectedHtu;
+
   assert.equal(expectedHtu(), `http://${'h'.repeat(57)}/${'p'.repeat(63)}`);
   const publicUrl = `https://${'u'.repeat(92)}`;
   assert.equal(expectedHtu(publicUrl), `${publicUrl}/${'p'.repeat(63)}`);
