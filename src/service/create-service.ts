@@ -207,17 +207,15 @@ class Lifetime {
 const HEALTH_PATH = '/healthz';
 const READINESS_PATH = '/readyz';
 
-const createProbes = (phase: Phase, isReady: () => boolean) => [
-  get(HEALTH_PATH, open, () => ({ status: 'ok' })),
-  get(READINESS_PATH, open, () => readinessOf(phase, isReady)),
-];
+function createProbes(phase: Phase, isReady: () => boolean) {
+  const readiness = () => {
+    if (phase.isStopping) throw unavailable('shutting-down');
+    if (!isReady()) throw unavailable('keys-unavailable');
 
-/** Throws `Refused`. */
-function readinessOf({ isStopping }: Phase, isReady: () => boolean) {
-  if (isStopping) throw unavailable('shutting-down');
-  if (!isReady()) throw unavailable('keys-unavailable');
+    return { status: 'ready' };
+  };
 
-  return { status: 'ready' };
+  return [get(HEALTH_PATH, open, () => ({ status: 'ok' })), get(READINESS_PATH, open, readiness)];
 }
 
 /** The problems of the routes. A proxy may ask about probes of the server behind it. */

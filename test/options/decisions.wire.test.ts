@@ -616,6 +616,7 @@ test('a client that has left already, and each whose connection closes, aborts t
   const app = await start(t, { routes: [] });
   const facts = { method: 'GET', host: 'a', path: '/held', rawHeaders: [] };
   const known = { caller: callerWith({}) };
+
   const ask = (request: object) =>
     app.way.decide({ facts, demands: [needs(guard)], isServed: true, known, request });
 

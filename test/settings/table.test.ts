@@ -59,7 +59,8 @@ test('has the issuer of its domain by default, and none while the domain has a p
 test('asks the part of tenants only about a URL with a brace', async () => {
   for (const { importRule } of [ISSUER_SETTINGS.issuer, ISSUER_SETTINGS.jwksUri]) {
     assert.equal(await importRule!('https://idp.test/'), undefined);
-    for (const url of ['https://idp.test/{tenant}/', 'https://idp.test/}', 'https://idp.test/{'])
+    for (const url of ['https://idp.test/{tenant}/', 'https://idp.test/}', 'https://idp.test/{']) {
       assert.ok(await importRule!(url));
+    }
   }
 });

@@ -83,7 +83,7 @@ export class Introspector implements Introspect {
     // RFC 7662 §2.2
     const verdict = response.active === true ? accept(response) : refuse('token-inactive');
     const isRefused = verdict instanceof Refused;
-    if (kept === undefined) this.#keep(digest, answer, isRefused, exp);
+    if (!kept) this.#keep(digest, answer, isRefused, exp);
     if (isRefused) return verdict.with(found);
 
     this.#count?.('token', kept ? 'remembered' : 'introspected');
@@ -192,7 +192,7 @@ export class Answers {
 
   find(digest: string, nowMillis: number): Answer | undefined {
     const kept = this.#kept.get(digest);
-    if (kept === undefined || nowMillis < kept.untilMillis) return kept?.answer;
+    if (!kept || nowMillis < kept.untilMillis) return kept?.answer;
 
     this.#kept.delete(digest);
     return undefined;

@@ -100,7 +100,7 @@ export function introspection(options: IntrospectionOptions): IntrospectionPart 
   if (keyId !== undefined && keyFile === undefined) throwProblem(`${OWNER}: keyId`, NO_KEY);
   if ((clientSecret === undefined) === (keyFile === undefined)) throwProblem(OWNER, NOT_ONE);
 
-  const key = keyFile === undefined ? undefined : readKey(keyFile);
+  const key = keyFile ? readKey(keyFile) : undefined;
 
   const content: Introspection = {
     tokens,
@@ -129,10 +129,9 @@ function createAsker(
   { clock }: Surroundings,
 ): Asker {
   const { issuer } = source;
-  const authenticate =
-    key === undefined
-      ? createBasic(clientId, clientSecret)
-      : createAssertion({ clientId, issuer, keyId }, key, clock);
+  const authenticate = key
+    ? createAssertion({ clientId, issuer, keyId }, key, clock)
+    : createBasic(clientId, clientSecret);
   return new IntrospectionEndpoint(source, uri, authenticate, Part.contentOf(connect));
 }
 

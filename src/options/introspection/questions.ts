@@ -166,7 +166,7 @@ export class Questions {
 
     this.#succeed(number);
     const { response } = outcome;
-    this.#count(response.active === true ? 'active' : 'inactive');
+    this.#count(response.active ? 'active' : 'inactive');
     return { response, askedAtMillis };
   }
 

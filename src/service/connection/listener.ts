@@ -61,8 +61,6 @@ export class Listener {
   #readAtMillis = 0;
   /** For how long the process has run: while it is stopped, no client is late. */
   #ranMillis = 0;
-  /** The connections that the deadline of `stop` has cut off. */
-  #cut: readonly Connection[] | undefined;
 
   constructor(responder: Pick<Responder, keyof Responder>, clock: Clock, requestMillis = REQUEST_MILLIS) {
     this.#responder = responder;
@@ -175,16 +173,13 @@ export class Listener {
     responder.hold();
 
     return new Promise<'drained' | 'deadline'>((resolve) => {
-      const end = () => {
+      const end = (cut?: readonly Connection[]) => {
         cancelDeadline();
         // Sockets emit `close`, which aborts handlers, after this phase.
-        setImmediate(() => setImmediate(() => this.#abandon(resolve)));
+        setImmediate(() => setImmediate(() => abandon(resolve, cut)));
       };
 
-      const cancelDeadline = this.#clock.after(STOP_MILLIS, () => {
-        this.#cutOff();
-        end();
-      });
+      const cancelDeadline = this.#clock.after(STOP_MILLIS, () => end(this.#cutOff()));
 
       whenQuiet(this.server, this.#clock, () => {
         // Handlers may run on whose clients have reset their connections.
@@ -197,14 +192,16 @@ export class Listener {
   }
 
   #cutOff() {
-    this.#cut = [...this.#connections.values()];
-    for (const connection of this.#cut) connection.cutOff();
+    const cut = [...this.#connections.values()];
+    for (const connection of cut) connection.cutOff();
+    return cut;
   }
+}
 
-  #abandon(resolve: (outcome: 'drained' | 'deadline') => void) {
-    for (const connection of this.#cut ?? []) connection.abandon();
-    setImmediate(resolve, this.#cut ? 'deadline' : 'drained');
-  }
+/** Ends the waits for handlers of connections that the deadline has cut off. */
+function abandon(resolve: (outcome: 'drained' | 'deadline') => void, cut?: readonly Connection[]) {
+  for (const connection of cut ?? []) connection.abandon();
+  setImmediate(resolve, cut ? 'deadline' : 'drained');
 }
 
 /** Node calls connections idle too early. */

@@ -168,21 +168,22 @@ export class UsageError extends TypeError {
  * tells errors of every realm.
  */
 export function describeBug(error: unknown): Fields {
+  const unread: Fields = { reason: 'bug', error: printable(typeof error) };
   try {
     const given = Object(error);
     const sites = callSitesOf(given);
-    if (!isError(given) && sites.length === 0) return { reason: 'bug', error: printable(typeof error) };
+    if (!isError(given) && sites.length === 0) return unread;
 
     const sentence = UsageError.sentenceOf(given);
     return {
-      reason: 'bug',
+      ...unread,
       error: printable(nameOf(given)),
       ...(sentence && { sentence }),
       frames: framesOf(sites),
     };
   } catch {
     // What reads it may throw.
-    return { reason: 'bug', error: printable(typeof error) };
+    return unread;
   }
 }
 
