@@ -141,13 +141,13 @@ function copied(claims: JsonObject): JsonObject {
 
 /** Requests with the same token share it. Not recursive: claims may be nested deeper than the stack. */
 function freeze<Value>(value: Value): Value {
-  const all: unknown[] = [value];
+  const all = new Set<unknown>([value]);
   for (const each of all) {
     const isOwn = Array.isArray(each) || (typeof each === 'object' && each !== null && isPlain(each));
-    if (!isOwn || Object.isFrozen(each)) continue;
+    if (!isOwn) continue;
 
     Object.freeze(each);
-    for (const member of Object.values(each)) all.push(member);
+    for (const member of Object.values(each)) all.add(member);
   }
   return value;
 }

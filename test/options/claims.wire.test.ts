@@ -170,6 +170,15 @@ test('freezes what requests with one token share', async (t) => {
   ]);
 });
 
+test('freezes what stands in what the schema has frozen, which requests with one token share, too', async (t) => {
+  const { gate, request } = gateOf(t);
+  const readonly = schemaOf(() => ({ value: Object.freeze({ roles: Object.freeze([{ name: 'a' }]) }) }));
+  const { caller } = await gate.check(request({}), needs(claims(readonly)));
+  assert.ok(caller);
+  const { claims: shown } = caller as { claims: any };
+  assert.throws(() => Object.assign(shown.roles[0], { name: 'admin' }), TypeError);
+});
+
 test('freezes an output that contains itself', async (t) => {
   const { gate, request } = gateOf(t);
   const circular = schemaOf(() => {
