@@ -894,6 +894,33 @@ describe('sentinels', () => {
     await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted', 2_000);
   });
 
+  test('lead to nothing, with the reason that the server gives, if it may not be asked for its role', async (t) => {
+    const good = master();
+    const store = await startFakeStore(t, (words, socket) =>
+      words[0] === 'ROLE' ? '-NOPERM x\r\n' : good(words, socket),
+    );
+    const watcher = await startFakeStore(
+      t,
+      sentinel(() => store.port),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    assert.equal((await stand.logged('revocation store lost')).reason, 'NOPERM');
+  });
+
+  test('that reply after the store is closed lead to no connection', async (t) => {
+    const store = await startFakeStore(t, master());
+    const watcher = await startFakeStore(t, () => undefined);
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await watcher.received(2);
+    stand.revocations.close();
+    const [asking] = watcher.sockets;
+    assert.ok(asking);
+    asking.write(`-ERR x\r\n*2\r\n${bulk('127.0.0.1')}${bulk(String(store.port))}`);
+    await once(asking, 'close');
+    await turns(50);
+    assert.deepEqual([stand.logs, store.sockets], [[], []]);
+  });
+
   for (const [what, reply, reason] of [
     ['know no such master', '*-1\r\n', 'reply-refused'],
     ['want another password', '-NOAUTH x\r\n', 'NOAUTH'],

@@ -504,25 +504,28 @@ describe('the connection', () => {
     });
   }
 
-  test('has its pause reset to 50 ms only by a recorded proof, not by a mere greeting', async (t) => {
-    t.mock.method(Math, 'random', () => 1);
-    const { store, client } = await startPair(t, afterGreeting('-READONLY x\r\n'));
+  for (const reply of ['-READONLY x', ':1', '-OOM x']) {
+    test(`has its pause reset to 50 ms only by a recorded proof, not by a mere greeting, nor by ${reply}`, async (t) => {
+      t.mock.method(Math, 'random', () => 1);
+      const { store, client } = await startPair(t, afterGreeting(`${reply}\r\n`));
 
-    const lose = async () => {
-      assert.equal(await client.record('jti'), 'unavailable');
-      await client.lost();
-      const [millis] = client.clock.pending;
-      client.clock.advance(RETRY_MILLIS);
-      await client.greeted();
-      return millis;
-    };
+      const lose = async () => {
+        assert.equal(await client.record('jti'), 'unavailable');
+        store.sockets.at(-1)?.destroy();
+        await client.lost();
+        const [millis] = client.clock.pending;
+        client.clock.advance(RETRY_MILLIS);
+        await client.greeted();
+        return millis;
+      };
 
-    for (const pause of [50, 100, 200]) assert.equal(await lose(), pause);
-    store.say = goodStore();
-    assert.equal(await client.record('jti'), 'new');
-    store.say = afterGreeting('-READONLY x\r\n');
-    assert.equal(await lose(), 50);
-  });
+      for (const pause of [50, 100, 200]) assert.equal(await lose(), pause);
+      store.say = goodStore();
+      assert.equal(await client.record('jti'), 'new');
+      store.say = afterGreeting(`${reply}\r\n`);
+      assert.equal(await lose(), 50);
+    });
+  }
 
   for (const reply of ['-READONLY x', '-MOVED 1 other.test:6379', ':1']) {
     test(`is logged as lost once, and not as up, however often it is opened again, while the store replies ${reply} to proofs`, async (t) => {

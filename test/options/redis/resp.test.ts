@@ -5,6 +5,7 @@ import { encode, parseReply, type Reply } from '../../../src/options/redis/resp.
 
 const WHOLE: readonly (readonly [text: string, reply: Reply])[] = [
   ['+OK\r\n', '+OK'],
+  ['+\r\n', '+'],
   ['-ERR x\r\n', '-ERR x'],
   [':12\r\n', ':12'],
   ['$-1\r\n', null],
@@ -25,6 +26,11 @@ for (const [text, reply] of WHOLE) {
     assert.deepEqual(parseReply(text, 0), { reply, end: text.length });
     assert.deepEqual(parseReply(`+x\r\n${text}+y\r\n`, 4), { reply, end: 4 + text.length });
   });
+}
+
+for (const text of ['$99999\r\n', '*99999\r\n']) {
+  test(`reads ${JSON.stringify(text)} as the beginning of a reply`, () =>
+    assert.equal(parseReply(text, 0), 'incomplete'));
 }
 
 for (const text of [

@@ -134,7 +134,7 @@ describe('the question', () => {
 
 describe('an entry', () => {
   for (const kind of ['jti', 'sid'] as const) {
-    for (const content of ['', '1', 'x', seconds(NOW - 100), '9'.repeat(40), '\r\n']) {
+    for (const content of ['', '1', 'x', seconds(NOW - 100), '9'.repeat(40), '\r\n', 'é']) {
       test(`of ${kind} refuses its token, whatever it holds: ${JSON.stringify(content)}`, async (t) => {
         const { entries, verdict } = await startStand(t);
         entries.set(keyFor(kind, FULL[kind]), content);
@@ -227,7 +227,9 @@ describe('a store that does not tell', () => {
       const idle = clock.pending.length;
       store.say = except('MGET', reply);
       const token = issue(FULL);
+      const asked = store.commands.length;
       assert.equal(await verdict(token), UNAVAILABLE);
+      assert.equal(store.commands.length, asked + 1);
       const line = await logged('revocation store lost');
       assert.deepEqual([line.level, line.reason, isUp()], ['warn', reason, false]);
       if (ends) assert.equal(await verdict(token), UNAVAILABLE);
@@ -265,10 +267,10 @@ describe('a store that does not tell', () => {
   });
 
   test('lets no token pass before it has been heard of [J7]', async (t) => {
-    const { store, verdict, logs } = await openStand(t, { say: () => undefined });
+    const { store, verdict, logs, isUp } = await openStand(t, { say: () => undefined });
     await store.received(1);
     assert.equal(await verdict(issue(FULL)), UNAVAILABLE);
-    assert.deepEqual(logs, []);
+    assert.deepEqual([logs, isUp()], [[], false]);
   });
 
   for (const [what, say] of [
@@ -361,6 +363,7 @@ describe('writers', () => {
     [{ jti: 't' }, /^revoke: jti: is no option/],
     [{ subject: 'u', issuer: 'https://other.test/' }, NO_ISSUER],
     [{ subject: 'u', before: NOW }, /^revoke: before: must be a Date, and no earlier than 1970$/],
+    [{ subject: 'u', before: { getTime: () => 0 } }, /^revoke: before: must be a Date/],
     [{ subject: 'u', before: new Date(NaN) }, /^revoke: before: must be a Date/],
     [{ subject: 'u', before: new Date(-1) }, /^revoke: before: must be a Date/],
     [

@@ -79,6 +79,17 @@ const STORES: readonly (readonly [address: string, isGood: boolean])[] = [
   ['redis-cluster://one.test:6379,user:secret@two.test:6379', false],
   ['redis-sentinel://one.test:26379,:secret@two.test?master=main', false],
   ['redis://user:sec,ret@one.test', true],
+  ['redis://my-store.test', true],
+  ['redis://[::ffff:10.0.0.1]', true],
+  ['redis://us?er:secret@store.test', false],
+  ['redis://us#er:secret@store.test', false],
+  ['redis://user:p ss@store.test', false],
+  ['redis://user:1?x@store.test', false],
+  ['redis://user:1#x@store.test', false],
+  ['redis://store.test/999999999', true],
+  ['redis://store.test/1000000000', false],
+  ['redis-sentinel://one.test/?master=main', true],
+  ['redis-sentinel://one.test/1000000000?master=main', false],
   ['', false],
 ];
 
