@@ -17,6 +17,7 @@ import { except, storeWith } from '../options/redis/revocations-fixture.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
 import { DOWN, providerSettings, runProcess } from '../support/service.ts';
 import { runCommand, SERVER, type Outcome } from './commands.ts';
+import { programOf } from './program.ts';
 
 let provider: Provider;
 
@@ -103,6 +104,28 @@ describe('--check', { concurrency: 4 }, () => {
     );
     const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
     for (const name of names) assert.ok(`./${name}` in exports, name);
+  });
+
+  test('lists no part for a hook that is a function', async (t) => {
+    const program = programOf(t, 'await runService({ routes: [] }, { log() {} });');
+    const report = reportOf(await runCommand(['--check'], providerSettings(provider), {}, program));
+    assert.deepEqual(report.imports, []);
+  });
+
+  test('names the proxy by its one setting for a further issuer, too', async () => {
+    const lines = problemsOf(
+      await check({
+        IDP_PROXY: 'http://127.0.0.1:1',
+        ISSUERS: 'partner',
+        ISSUER_PARTNER_DOMAIN: 'partner.test',
+        ISSUER_PARTNER_AUDIENCE: 'x',
+      }),
+    );
+    const failed = 'proxy-failed (ECONNREFUSED); no connection to the proxy; check IDP_PROXY';
+    assert.deepEqual(lines.toSorted(), [
+      `signing keys could not be fetched: issuer idp, ${failed}`,
+      `signing keys could not be fetched: issuer partner, ${failed}`,
+    ]);
   });
 
   test('lists the parts that a further issuer alone has', async () => {

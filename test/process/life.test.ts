@@ -45,6 +45,30 @@ test('says of each option that has a setting that it is no hook, and of all at o
   ]);
 });
 
+test('what a hook throws when it is read is no problem of the hooks, but a bug that is thrown on', () => {
+  let reads = 0;
+  const hooks = {
+    get onStop() {
+      reads += 1;
+      if (reads > 1) throw new RangeError('x');
+      return () => {};
+    },
+  };
+  assert.throws(() => problemsOf(hooks), RangeError);
+  assert.equal(reads, 2);
+});
+
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+test('a hook that is done leaves no timer, which would keep the process alive', async () => {
+  const before = timers();
+  const { done, finish } = stopping();
+  assert.equal(timers(), before + 1);
+  finish();
+  await done;
+  assert.equal(timers(), before);
+});
+
 test('onStop is awaited for up to ten seconds [§28]', async () => {
   const { clock, lines, done, finish } = stopping();
   clock.advance(9_999);

@@ -121,6 +121,11 @@ describe('--probe', { concurrency: 4 }, () => {
       `200, ${OTHER}`,
     ],
     [
+      'says with 500 what gatehouse says with 503',
+      'HTTP/1.1 500 X\r\nContent-Length: 35\r\n\r\n{"error":"temporarily_unavailable"}',
+      `500, ${OTHER}`,
+    ],
+    [
       'says that it is ready with 404',
       'HTTP/1.1 404 X\r\nContent-Length: 18\r\n\r\n{"status":"ready"}',
       `404, ${OTHER}`,

@@ -111,6 +111,20 @@ test('serves the routes of the scope policy only while it is on [docs/how-a-requ
   }
 });
 
+for (const scope of ['read:users', 'write:users']) {
+  test(`serves the users of the scope policy for ${scope} alone [docs/how-a-request-is-checked.md]`, async () => {
+    assert.equal(await textOf(policed, '/api/users', { scope }), '{"message":"Hello from the users API!"}');
+    const { status } = await policed.ask('/api/admin', { token: provider.issue({ scope }) });
+    assert.equal(status, 403);
+  });
+}
+
+test('sends an email claim that is a number as it is, and none that is an object', async () => {
+  const emailOf = async (email: unknown) =>
+    JSON.parse(await textOf(service, '/api/profile', { email })).email;
+  assert.deepEqual([await emailOf(0), await emailOf({ at: 'a' }), await emailOf(['a'])], [0, null, null]);
+});
+
 test('accepts a bound token as Bearer only when DPoP is off [docs/dpop.md]', async (t) => {
   const token = provider.issue({ cnf: { jkt: 'x' } });
   assert.equal((await service.ask('/api/private', { token })).status, 401);

@@ -307,6 +307,12 @@ describe('inputs', () => {
     assert.deepEqual(requestBody.content, { 'application/json': { schema: ORDER } });
   });
 
+  test('have no reference where $ref is no text', () => {
+    const odd = { type: 'object', 'x-odd': { $ref: { $ref: 7 } } };
+    const { requestBody } = operationOf(post('/a', open, json(described(odd).schema), handler));
+    assert.deepEqual(requestBody.content['application/json'].schema, odd);
+  });
+
   test('have references that lead to the same place of the document, and only where they are references', () => {
     const node = {
       type: 'object',
