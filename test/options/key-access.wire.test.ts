@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { keyAccess, type KeyAccessOptions } from '../../src/key-access.ts';
 import { Part } from '../../src/verify/base/part.ts';
+import { connectDirectly, type Connect } from '../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProxy } from '../idp/proxy.ts';
 import { createKeyFetcher, connectThrough, kidsOf } from '../verify/keys/fetch-fixture.ts';
@@ -117,6 +118,20 @@ for (const [what, change] of [
     // Without a token, discovery may name it.
     if (what !== 'port') return;
     assert.deepEqual(kidsOf(await fetcherFor(server, { caFile: CLUSTER_AUTHORITY })()), ['a']);
+  });
+}
+
+for (const origin of ['https://localhost.test', 'https://localhost:8443']) {
+  test(`sends the token to no ${origin} that discovery names for https://localhost, which it continues [§25, J9]`, async (t) => {
+    const issuer = 'https://localhost/';
+    const server = await startCluster(t, () => ({
+      [DISCOVERY]: documentOf(issuer, `${origin}/keys`),
+      '/keys': KEYS,
+    }));
+    const connect: Connect = (_, limits) => connectDirectly(new URL(server.issuer), limits);
+    const source = { domain: 'localhost', issuer, jwksUri: undefined, keyAccess: keyAccess(withToken(t)) };
+    assert.deepEqual(await failureOf(createKeyFetcher(source, connect, 30_000)()), ['address-refused', '']);
+    assert.equal(server.connections, 1);
   });
 }
 

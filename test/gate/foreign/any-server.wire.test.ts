@@ -186,6 +186,25 @@ test('the gate refuses fields that an iterable of pairs repeats, instead of read
   }
 });
 
+test('the gate believes the last of several X-Forwarded-Host fields that an iterable of pairs has, which the nearest proxy added [RFC 9449 §4.3(9)]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'ALLOWED', trustProxy: true });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+
+  const ask = async (url: string) => {
+    const headers = [
+      ['Authorization', `DPoP ${token}`],
+      ['DPoP', createProof(key, { method: 'GET', url }, token)],
+      ['X-Forwarded-Host', 'evil.test'],
+      ['x-forwarded-host', 'api.test'],
+    ] as const;
+    return (await gate.check({ method: 'GET', url: 'http://inner/orders', headers }, access)).refusal?.status;
+  };
+
+  assert.equal(await ask('http://evil.test/orders'), 401);
+  assert.equal(await ask('http://api.test/orders'), undefined);
+});
+
 test('the gate throws for a Request that no client could have sent', async (t) => {
   const gate = await openGate(t);
   for (const request of [

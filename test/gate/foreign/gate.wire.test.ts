@@ -426,7 +426,7 @@ test('the gate accepts a request without Host only if it is HTTP/1.0 [RFC 9112 Â
   t.after(gate.close);
   const request = { method: 'GET', url: '/', rawHeaders: bearer(READER) };
   assert.ok('caller' in (await gate.check({ ...request, httpVersion: '1.0' }, access)));
-  for (const httpVersion of [undefined, '1.1']) {
+  for (const httpVersion of [undefined, '1.1', '2.0', '']) {
     assert.ok('refusal' in (await gate.check({ ...request, httpVersion }, access)));
   }
 });
