@@ -23,6 +23,7 @@ export interface Asked {
   readonly path: string;
   readonly host: string;
   readonly authorization: string | undefined;
+  readonly agent: string | undefined;
   readonly isResumed: boolean;
 }
 
@@ -46,9 +47,9 @@ export async function startCluster(
   const asked: Asked[] = [];
   const credentials = { cert: readFileSync(tls(certificate)), key: readFileSync(tls(`${certificate}-key`)) };
   const server = createServer(credentials, ({ url = '', headers, socket }, response) => {
-    const { authorization, host = '' } = headers;
+    const { authorization, host = '', 'user-agent': agent } = headers;
     const isResumed = (socket as TLSSocket).isSessionReused();
-    const one = { path: url, host, authorization, isResumed };
+    const one = { path: url, host, authorization, agent, isResumed };
     asked.push(one);
     const document = documents(running, one)[url];
     const isAdmitted = token === undefined || authorization === `Bearer ${token()}`;

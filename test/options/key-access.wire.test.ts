@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { keyAccess, type KeyAccessOptions } from '../../src/key-access.ts';
 import { Part } from '../../src/verify/base/part.ts';
-import { connectDirectly, type Connect } from '../../src/verify/keys/fetch.ts';
+import { connectDirectly, HEADERS, type Connect } from '../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProxy } from '../idp/proxy.ts';
 import { createKeyFetcher, connectThrough, kidsOf } from '../verify/keys/fetch-fixture.ts';
@@ -63,6 +63,15 @@ test('sends the token with the fetches of the discovery document and of the keys
     [DISCOVERY, BEARER],
     ['/keys', BEARER],
   ]);
+});
+
+test('names itself beside the token, since firewalls turn away requests that do not [RFC 9110 §10.1.5]', async (t) => {
+  const server = await startCluster(t, usual, () => TOKEN);
+  await fetcherFor(server, withToken(t))();
+  assert.deepEqual(
+    server.asked.map(({ agent }) => agent),
+    [HEADERS['User-Agent'], HEADERS['User-Agent']],
+  );
 });
 
 test('sends the token to the configured address alone, without discovery [§25]', async (t) => {

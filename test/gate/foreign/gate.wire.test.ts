@@ -124,6 +124,8 @@ test('the gate adds the current nonce to the response of the host if the proof h
   const secret = 'a'.repeat(32);
   const gate = await openGate({ dpopMode: 'ALLOWED', dpopNonceSecret: secret });
   const url = await serve(t, async (request, response) => {
+    // Such as of another middleware.
+    response.setHeader('dpop-nonce', 'old');
     if ((await gate.admit(request, response, access)) !== undefined) response.end();
   });
   const key = createProofKey();
@@ -132,7 +134,9 @@ test('the gate adds the current nonce to the response of the host if the proof h
   const dpop = createProof(key, { method: 'GET', url: `${url}/` }, token, { nonce });
   const admitted = await fetch(url, { headers: { authorization: `DPoP ${token}`, dpop } });
   assert.equal(admitted.status, 200);
-  assert.notEqual(admitted.headers.get('dpop-nonce') ?? nonce, nonce);
+  const fresh = admitted.headers.get('dpop-nonce') ?? nonce;
+  assert.notEqual(fresh, nonce);
+  assert.doesNotMatch(fresh, /old/);
 });
 
 test('admit never rejects, whenever the host responds without awaiting it, and tells one verdict each time', async (t) => {
@@ -241,6 +245,13 @@ test('the gate lets a listed origin read its refusals', async () => {
   const verdict = await gate.check(requestWith('Origin', 'https://app.test'), access);
   const fields = verdict.refusal ? Object.fromEntries(verdict.refusal.headers) : {};
   assert.deepEqual([fields['Access-Control-Allow-Origin'], fields.Vary], ['https://app.test', 'Origin']);
+});
+
+test('the gate gives no cross-origin fields to the response of an admitted request, which are for the host to set [§9]', async (t) => {
+  const gate = openGate({ cors: cors({ origins: ['https://app.test'] }) });
+  t.after(gate.close);
+  const verdict = await gate.check(requestWith('Origin', 'https://app.test', ...bearer(READER)), access);
+  assert.deepEqual(verdict.headers, []);
 });
 
 test('the gate lets an origin with one label in place of the * read its refusals, under its own name', async (t) => {
