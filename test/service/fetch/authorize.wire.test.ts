@@ -19,6 +19,8 @@ const BROKEN = needs(
   }),
 );
 
+const JSON_FIELDS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
+
 type Asking = Pick<RouteRequest<unknown>, 'authorize'>;
 
 const write = ({ authorize }: Asking) => {
@@ -64,6 +66,11 @@ before(async () => {
       get('/other-status', authenticated, ({ authorize }) => {
         const { body, headers } = authorize(WRITE).refusal!;
         return new Response(body, { status: 404, headers });
+      }),
+      get('/own-refusal', authenticated, ({ authorize }) => {
+        const { status } = authorize(WRITE).refusal!;
+        // It differs in its length and challenges.
+        return new Response('{"error":"mine"}', { status, headers: JSON_FIELDS });
       }),
       get('/nested', authenticated, ({ authorize }) => ({ refusal: authorize(WRITE).refusal })),
       get('/wrong/open', authenticated, ({ authorize }) => authorize(open) as object),
@@ -157,10 +164,11 @@ describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
     );
   });
 
-  test('counts no refusal if the handler sends JSON in its place, or its fields with another status', async () => {
+  test('counts no refusal if the handler sends JSON in its place, its fields with another status, or its status with other fields', async () => {
     for (const [path, sent] of [
       ['/instead', 200],
       ['/other-status', 404],
+      ['/own-refusal', 403],
     ] as const) {
       const { status } = await service.ask(path, { token: tokenWith() });
       assert.equal(status, sent, path);

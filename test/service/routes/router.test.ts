@@ -11,6 +11,7 @@ import { unlessRefused } from '../../support/refused.ts';
 
 for (const [target, path] of [
   ['/', '/'],
+  ['/?x', '/'],
   ['/a/b', '/a/b'],
   ['/a?x=/b', '/a'],
   ['/a?', '/a'],
