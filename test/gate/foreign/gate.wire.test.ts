@@ -376,7 +376,7 @@ test('the gate serves no metadata without the part', async () => {
   assert.ok(!verdict.refusal);
 });
 
-const DOTS = ['/x/../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
+const DOTS = ['/x/../admin', '../admin', '/.', '/a/./b', '/%2e%2e/admin', '/a/.%2E', '/a/%2e?x', '/..'];
 /** To URL, a backslash is a slash, and `#` ends a path. */
 const DOTS_OF_URL = ['/x\\../admin', '/..\\admin', '/a/..#x'];
 

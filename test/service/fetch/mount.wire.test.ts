@@ -9,7 +9,7 @@ import { cors } from '../../../src/cors.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
-import { scope } from '../../../src/gate/rules/guards.ts';
+import { claimCheck, scope } from '../../../src/gate/rules/guards.ts';
 import {
   createListeningService,
   createService,
@@ -433,6 +433,19 @@ describe('a mount', { timeout: 60_000 }, () => {
       assert.equal((await ask(`TRACE ${path}`)).status, 401);
       assert.equal((await ask(`PUT ${path}`, [bearer({})])).status, 200);
     }
+  });
+
+  test('has its access checked after those of the rules, as a route has', async (t) => {
+    const checked: string[] = [];
+    const passes = (text: string) => needs(claimCheck(text, () => checked.push(text) > 0));
+    const started = createService(
+      { routes: [mount('/m', passes('own'), name('m'))], rules: [under('/m', passes('rule'))] },
+      { ...issuer.options, host: '127.0.0.1', port: 0 },
+    );
+    const { port: at } = new URL(await started.listen());
+    t.after(started.stop);
+    assert.equal((await ask('GET /m/x', [bearer({})], '', Number(at))).status, 200);
+    assert.deepEqual(checked, ['rule', 'own']);
   });
 
   test('gets other spellings of what a rule or a longer prefix guards, as letter case and %2F count [J12]', async (t) => {
@@ -1054,6 +1067,10 @@ describe('mounts that cannot be', () => {
     const one = mount('/a', open, name('one'));
     assert.deepEqual(problemsOf([one, mount('/%61', open, name('two'))]), [
       'mount /%61/**: has the prefix of another mount; join their handlers',
+    ]);
+    const between = mount('/b', open, name('b'));
+    assert.deepEqual(problemsOf([one, between, mount('/a', open, name('two'))]), [
+      'mount /a/**: has the prefix of another mount; join their handlers',
     ]);
     assert.deepEqual(problemsOf([mount('/healthz', open, name('x'))]), [
       'mount /healthz/**: is a path that the service serves itself; choose another prefix',
