@@ -609,12 +609,15 @@ test('the gate refuses a login that is too old [RFC 9470 §3]', async (t) => {
 });
 
 for (const thrown of [new Error('a bug'), undefined, null, 0]) {
-  test(`authorize refuses with 500 if a guard throws ${thrown}`, async (t) => {
-    const { gate, caller } = await admitted(t, READER, { log: undefined });
+  test(`authorize refuses with 500 if a guard throws ${thrown}, and tells onError that it is about no request`, async (t) => {
+    const told: unknown[] = [];
+    const onError = (error: unknown, about: unknown) => told.push(error, about);
+    const { gate, caller } = await admitted(t, READER, { log: undefined, onError });
     const guard = claimCheck('broken', () => {
       throw thrown;
     });
     assert.equal(gate.authorize(caller, needs(guard)).refusal?.status, 500);
+    assert.deepEqual(told, [thrown, { method: null, route: null }]);
   });
 }
 

@@ -454,8 +454,8 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
   ]) {
     const passed: unknown[] = [];
 
-    const onError = (error: unknown) => {
-      passed.push(error);
+    const onError = (error: unknown, about: unknown) => {
+      passed.push(error, about);
       return answer();
     };
 
@@ -465,7 +465,7 @@ test('a bug in a guard is passed to onError once, whatever onError does with it'
     assert.equal(verdict.refusal.status, 500);
     await gate.check(requestWith(), access);
     await new Promise(setImmediate);
-    assert.deepEqual(passed, [bug]);
+    assert.deepEqual(passed, [bug, { method: 'GET', route: null }]);
     gate.close();
   }
 });
