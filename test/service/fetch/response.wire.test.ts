@@ -70,10 +70,13 @@ function cookies() {
   return new Response('ok', { headers });
 }
 
+/** Connection names none of the others, which would go for that alone. */
 const HOPS = {
-  Connection: 'upgrade',
+  Connection: 'x-none',
   'Keep-Alive': 'timeout=5',
   'Proxy-Authenticate': 'Basic',
+  'Proxy-Authentication-Info': 'a=1',
+  'Proxy-Authorization': 'Basic YTpi',
   'Proxy-Connection': 'keep-alive',
   TE: 'trailers',
   Trailer: 'X-T',
@@ -138,7 +141,7 @@ before(async () => {
         () => new Response(null, { status: 401, headers: { 'WWW-Authenticate': 'X' } }),
       ),
       get('/typeless', open, () => new Response(streamOf(Buffer.from('ab')))),
-      get('/latin', open, () => new Response(null, { headers: { 'X-Name': 'caf\xe9' } })),
+      get('/latin', open, () => new Response(null, { headers: { 'X-Name': '\x85caf\xe9' } })),
       get('/null', open, () => new Response(null)),
       get('/zero-length', open, () => new Response(null, { headers: { 'Content-Length': '0' } })),
       get('/null-length', open, () => new Response(null, { headers: { 'Content-Length': '1' } })),
@@ -255,16 +258,7 @@ describe('a Response', { timeout: 30_000 }, () => {
   test('is sent without fields that frame the message or are for one hop [RFC 9110 §7.6.1]', async () => {
     const { fields, content } = await ask('/hops');
     const found = Object.keys(HOPS).map((name) => fields[name.toLowerCase()]?.join('; '));
-    const ofNode = [
-      'keep-alive',
-      'timeout=72',
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ];
+    const ofNode = ['keep-alive', 'timeout=72', ...Array<undefined>(found.length - 2).fill(undefined)];
     assert.deepEqual([found, content], [ofNode, 'ok']);
   });
 
@@ -319,7 +313,7 @@ describe('a Response', { timeout: 30_000 }, () => {
 
   test('may have a challenge, and a field outside ASCII', async () => {
     assert.deepEqual((await ask('/challenge')).fields['www-authenticate'], ['X']);
-    assert.deepEqual((await ask('/latin')).fields['x-name'], ['caf\xe9']);
+    assert.deepEqual((await ask('/latin')).fields['x-name'], ['\x85caf\xe9']);
   });
 
   test('without a body has a Content-Length of 0, and may name it itself [RFC 9110 §8.6]', async () => {
