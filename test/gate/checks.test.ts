@@ -25,6 +25,8 @@ import { TestClock } from '../support/clock.ts';
 
 const issuer = makeIssuer();
 
+const PARTNER = { domain: 'partner.test', audience: 'orders' };
+
 const GET = { method: 'GET', pattern: '/orders' };
 
 const REQUEST = { method: 'GET', url: '/orders', rawHeaders: [] };
@@ -114,11 +116,11 @@ test('closing ends fetches of keys, the stores and metrics, and logs the last su
   const { replayStore, closed } = makeStore();
   const fetchKeys = async () => ({});
   const { checks, clock, logged } = openChecks({
-    options: { metrics, revocations, replayStore, fetchKeys },
+    options: { metrics, revocations, replayStore, fetchKeys, issuers: { partner: PARTNER } },
   });
   await Promise.all(checks.fetchKeys());
   checks.observer.observe({ request: REQUEST, arrivedAtMillis: 0 }, { reason: 'not_found' }, 404);
-  assert.deepEqual([clock.pending.length, watched.size, left, closed], [2, 1, [], []]);
+  assert.deepEqual([clock.pending.length, watched.size, left, closed], [3, 1, [], []]);
 
   checks.close();
   assert.deepEqual([clock.pending, watched.size, left, closed], [[], 0, ['revocations'], ['store']]);
@@ -127,22 +129,35 @@ test('closing ends fetches of keys, the stores and metrics, and logs the last su
 
 test('closing ends checks that have no part', () => openChecks().checks.close());
 
-test('fetches the keys of each issuer, and is ready once it has them', async () => {
+/** The checks of two issuers, and whose keys were fetched. */
+function openTwo() {
   const asked: string[] = [];
-  const partner = { domain: 'partner.test', audience: 'orders' };
   const { fetchKeys = assert.fail } = issuer.options;
   const { checks } = openChecks({
     options: {
-      issuers: { partner },
+      issuers: { partner: PARTNER },
       fetchKeys: (own, name) => {
         asked.push(name);
         return fetchKeys(own, name);
       },
     },
   });
+  return { checks, asked };
+}
+
+test('fetches the keys of each issuer, and is ready once it has them', async () => {
+  const { checks, asked } = openTwo();
+  const fetched = checks.fetchKeys();
+  assert.deepEqual([asked, fetched.length], [['idp', 'partner'], 2]);
   assert.equal(checks.isReady(), false);
-  await Promise.all(checks.fetchKeys());
+  await Promise.all(fetched);
   assert.deepEqual([asked, checks.isReady()], [['idp', 'partner'], true]);
+});
+
+test('looks at the keys of each issuer when it is asked whether it is ready, which keeps them fresh', () => {
+  const { checks, asked } = openTwo();
+  assert.equal(checks.isReady(), false);
+  assert.deepEqual(asked, ['idp', 'partner']);
 });
 
 test('gives revocations and the replay store the clock, the log and the counter', () => {

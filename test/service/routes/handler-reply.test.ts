@@ -293,6 +293,7 @@ const NO_JSON: Readonly<Record<string, object>> = {
   },
   'a generator': (function* () {})(),
   'an asynchronous generator': (async function* () {})(),
+  'an asynchronous iterable with members': { a: 1, [Symbol.asyncIterator]: async function* () {} },
   arguments: (function () {
     return arguments;
   })(),
