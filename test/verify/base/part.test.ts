@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { createGate, createService, get, open } from '../../../src/gatehouse.ts';
+import { createGate, createService, get, open, type GateOptions } from '../../../src/gatehouse.ts';
 import { Part } from '../../../src/verify/base/part.ts';
 import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
@@ -95,6 +95,35 @@ for (const name of [
     assert.throws(() => createService({ routes: ['x'] } as never, { ...TEST, [name]: part }));
     assert.throws(() => createGate({ ...TEST, [name]: part, domain: '' }));
     await createService(served, { ...TEST, [name]: part }).stop();
+  });
+}
+
+for (const name of [
+  'connect',
+  'clientCertificates',
+  'keyAccess',
+  'tenants',
+  'introspection',
+  'metadata',
+  'cors',
+] as const) {
+  test(`the part ${name} serves one gate, and a second use throws [§11]`, () => {
+    const part = PARTS[name]();
+    createGate({ ...TEST, [name]: part }).close();
+    const message = `${name}: serves another already; make one more`;
+    assert.throws(() => createGate({ ...TEST, [name]: part }), { name: 'TypeError', message });
+  });
+}
+
+for (const [what, create] of [
+  ['gate', (options: GateOptions) => createGate(options).close()],
+  ['service', (options: GateOptions) => createService(served, options)],
+] as const) {
+  test(`a part of a further issuer serves one ${what}, and a second use throws [§11]`, () => {
+    const partner = { domain: 'partner.test', audience: 'orders', keyAccess: PARTS.keyAccess() };
+    const options = { ...TEST, issuers: { partner } };
+    create(options);
+    assert.throws(() => create(options), /^TypeError: .*keyAccess: serves another already; make one more$/);
   });
 }
 
