@@ -1,7 +1,7 @@
 /* A reply as a value. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jsonReply, pairsOf } from '../../../src/gate/replies/reply.ts';
+import { jsonReply, NO_CONTENT, pairsOf } from '../../../src/gate/replies/reply.ts';
 
 const jsonOf = (length: string) => [
   'Content-Type',
@@ -25,6 +25,11 @@ test('makes a JSON reply with its length in bytes, never stored and never sniffe
     fields: [...jsonOf('2'), 'Allow', 'GET'],
     content: '{}',
   });
+});
+
+test('stores and sniffs no 204 either, and gives it no length [RFC 9110 §15.3.5, RFC 9111 §5.2.2.5, G12]', () => {
+  const fields = ['cache-control', 'no-store', 'x-content-type-options', 'nosniff'];
+  assert.deepEqual(NO_CONTENT, { status: 204, fields, content: '' });
 });
 
 test('pairs the names of header fields with their values', () => {

@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
+import { runInNewContext } from 'node:vm';
 import { authenticated, open } from '../../../src/gate/rules/access.ts';
 import { fail } from '../../../src/service/routes/handler-reply.ts';
 import { get, post } from '../../../src/service/routes/route.ts';
@@ -348,6 +349,15 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     given.controller.enqueue('text');
     assert.match(await headOf(wire), /^HTTP\/1\.1 500 /);
     await until(() => given.cancels === 1);
+  });
+
+  test('may have chunks of another realm, as those of a test runner are', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream', 'Connection: close\r\n');
+    const given = await source();
+    given.controller.enqueue(runInNewContext('new Uint8Array([104, 105])'));
+    given.end();
+    assert.equal(parseHead(await wire.untilClosed()).content, 'hi');
   });
 
   for (const [what, path, spoil, sentence] of [
