@@ -80,6 +80,7 @@ test('discovers the URL anew at every fetch', async () => {
 const DISCOVERY: [condition: string, path: string][] = [
   ['with a path and a trailing slash', '/tenant/v2/'],
   ['with a path and no trailing slash', '/tenant/v2'],
+  ['with a path and two trailing slashes, of which one is removed', '/tenant//'],
   ['that is the bare domain without trailing slash', ''],
 ];
 
