@@ -161,6 +161,11 @@ const BAD: Readonly<Record<FieldSource, readonly string[]>> = {
     `By=a;;Hash=${hex}`,
     `By=a; Hash=${hex}`,
     `By=a ;Hash=${hex}`,
+    `By= a;Hash=${hex}`,
+    `Hash=${hex}; By=a`,
+    `Hash=${hex};a"b=c`,
+    `Hash=${hex};=c`,
+    `a,b=c;Hash=${hex}`,
     `Hash= ${hex}`,
     `Hash =${hex}`,
     ` Hash=${hex}`,
@@ -458,7 +463,8 @@ test('refuses what is no address or range, is mapped or zoned, or has bits beyon
     assert.equal(proxiesProblem([entry]), WRONG_PROXIES, entry);
     assert.equal(proxiesProblem(['::1', entry]), WRONG_PROXIES, entry);
   }
-  for (const value of [[], new Set(['::1']), '::1', null]) assert.equal(proxiesProblem(value), WRONG_PROXIES);
+  for (const value of [[], [['::1']], new Set(['::1']), '::1', null])
+    assert.equal(proxiesProblem(value), WRONG_PROXIES);
 });
 
 test('refuses as a field what is no name, or has another meaning', () => {

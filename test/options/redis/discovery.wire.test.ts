@@ -146,7 +146,8 @@ async function openSentinels(t: TestContext, count: number) {
   const hosts = stores.map(({ port }) => `127.0.0.1:${port}`);
   const found: unknown[] = [];
   const target = parseTarget(`redis-sentinel://${hosts.join(',')}?master=main`);
-  locateMaster(target, new TestClock(), (address, reason) => found.push(address ?? reason));
+  const clock = new TestClock();
+  locateMaster(target, clock, (address, reason) => found.push(address ?? reason));
   for (const store of stores) {
     assert.deepEqual(await store.received(1), ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main']);
   }
@@ -157,7 +158,19 @@ async function openSentinels(t: TestContext, count: number) {
     await once(socket, 'close');
   }
 
-  return { found, reply };
+  /** Nothing else happens for so long. */
+  async function wait(millis: number) {
+    const ends = stores.map(({ sockets }) =>
+      once(sockets[0]!, 'close', { signal: AbortSignal.timeout(20_000) }),
+    );
+    clock.advance(millis - 1);
+    await new Promise(setImmediate);
+    assert.deepEqual(found, []);
+    clock.advance(1);
+    await Promise.all(ends);
+  }
+
+  return { found, reply, wait };
 }
 
 const A = says('a.test', '1');
@@ -208,4 +221,11 @@ describe('sentinels', () => {
       assert.deepEqual(found, ['reply-refused']);
     });
   }
+
+  test('lead to nothing if they are silent for a second', async (t) => {
+    const { found, wait } = await openSentinels(t, 2);
+    await wait(1_000);
+    while (found.length === 0) await new Promise(setImmediate);
+    assert.deepEqual(found, ['timeout']);
+  });
 });

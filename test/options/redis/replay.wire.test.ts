@@ -81,6 +81,7 @@ describe('commands to the store', () => {
   for (const [address, host, port] of [
     ['redis://store.test', 'store.test', 6379],
     ['redis://store.test:7000', 'store.test', 7000],
+    ['redis://store.test:65535', 'store.test', 65_535],
     ['redis://[::1]:7001', '::1', 7001],
     ['rediss://[2001:db8::7]', '2001:db8::7', 6379],
   ] as const) {

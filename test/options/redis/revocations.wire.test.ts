@@ -27,6 +27,9 @@ const FULL = { jti: 'token 1', sid: 'session 1', sub: 'user 1', client_id: 'app 
 
 const seconds = (value: number) => String(value);
 
+/** Those that keep the process alive. */
+const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
 describe('the question', () => {
   test('names the entries of every kind whose claim is text, under the documented keys', async (t) => {
     const { store, verdict } = await startStand(t);
@@ -119,6 +122,13 @@ describe('the question', () => {
     const asked = store.commands.length;
     assert.equal(await verdict(token), 'expired');
     assert.equal(store.commands.length, asked);
+  });
+
+  test('has whole replies of up to 64 KiB each, although several arrive at once', async (t) => {
+    const { entries, verdict } = await startStand(t);
+    for (const kind of ['jti', 'sid'] as const) entries.set(keyFor(kind, FULL[kind]), 'x'.repeat(20_000));
+    const asked = Array.from({ length: 9 }, () => verdict(issue(FULL)));
+    assert.deepEqual(new Set(await Promise.all(asked)), new Set(['revoked']));
   });
 
   test('sends the questions of one turn in one write', async (t) => {
@@ -436,8 +446,15 @@ describe('writers', () => {
       say: (_, socket) => void socket.destroy(),
     });
     await logged('revocation store lost');
-    const rejected = assert.rejects(revocations.revoke({ tokenId: 'early' }), UNAVAILABLE);
-    clock.advance(2_000);
+    let isSettled = false;
+    const early = revocations.revoke({ tokenId: 'early' }).finally(() => {
+      isSettled = true;
+    });
+    const rejected = assert.rejects(early, UNAVAILABLE);
+    clock.advance(1_999);
+    await new Promise(setImmediate);
+    assert.equal(isSettled, false);
+    clock.advance(1);
     await rejected;
 
     const written = revocations.revoke({ tokenId: 'late' });
@@ -491,10 +508,13 @@ describe('writers', () => {
   test('leave the connection open after a confirmation, and no timer', async (t) => {
     const { store, clock, revocations } = await startStand(t);
     const idle = clock.pending;
-    await revocations.revoke({ tokenId: 't' });
+    const before = timers();
+    const written = revocations.revoke({ tokenId: 't' });
+    assert.equal(timers(), before + 1);
+    await written;
     await revocations.restore({ tokenId: 't' });
     await revocations.restore({ tokenId: 't' });
-    assert.deepEqual([store.sockets.length, clock.pending], [1, idle]);
+    assert.deepEqual([store.sockets.length, clock.pending, timers()], [1, idle, before]);
   });
 
   test('send a write once, although its connection ends before the reply and another is ready [§24]', async (t) => {
@@ -619,6 +639,34 @@ describe('writers', () => {
       assert.throws(make, { name: 'TypeError', message });
     });
   }
+
+  test('need the domain of the first issuer beside others, even beside none', () => {
+    for (const issuers of [{}, { partner }]) {
+      assert.throws(() => createRevocations({ store: 'redis://127.0.0.1:1', issuers }), {
+        name: 'TypeError',
+        message: 'revocations: domain: is required to know the issuer; set it where the revocations are made',
+      });
+    }
+  });
+
+  test('take an issuer before the one of a domain, and templates of tenants as issuers', async (t) => {
+    const store = await startFakeStore(t, storeWith(new Map()));
+    const templates = ['https://login.test/{tenant}/', 'https://partner.test/{tenant}/'] as const;
+    const revocations = createRevocations({
+      store: `redis://127.0.0.1:${store.port}`,
+      domain: 'login.test',
+      issuer: templates[0],
+      issuers: { partner: { ...partner, issuer: templates[1] } },
+    });
+    t.after(revocations.close);
+    for (const template of templates) {
+      const issuer = template.replace('{tenant}', 'one');
+      await revocations.revoke({ subject: 'u', issuer });
+      const written = store.commands.filter(([command]) => command === 'SET').at(-1);
+      assert.equal(written?.[1], keyFor('sub', 'u', issuer));
+    }
+    await assert.rejects(revocations.revoke({ subject: 'u', issuer: 'https://login.test/' }), TypeError);
+  });
 
   test('may have more issuers than one gate, since they may serve several', () => {
     const entries = Array.from({ length: 21 }, (_, index) => [`p${index}`, { domain: `p${index}.test` }]);
