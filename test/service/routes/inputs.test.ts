@@ -124,6 +124,7 @@ test('a route that accepts a body names media types in lower case, without param
   for (const type of [
     'Application/json',
     'application/json; charset=utf-8',
+    'a/b;c',
     'json',
     'a/b/c',
     '*',
