@@ -3,10 +3,14 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
+import net from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
+import { ByteLimit } from '../../../src/verify/keys/byte-limit.ts';
+import { connectDirectly } from '../../../src/verify/keys/fetch.ts';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { startProxy } from '../../idp/proxy.ts';
 import { startRawServer, type RawServer } from '../../idp/raw-server.ts';
@@ -295,3 +299,21 @@ test('connects to the provider directly even if the environment names a proxy', 
   const end = await endInProcess({ ...proxied, NODE_EXTRA_CA_CERTS: provider.authorityFile });
   assert.equal(end, 'fetched');
 });
+
+for (const [address, host, port] of [
+  ['https://idp.test/keys', 'idp.test', 443],
+  ['https://[::1]/keys', '::1', 443],
+  ['https://[::1]:8443/keys', '::1', 8_443],
+] as const) {
+  test(`connects to ${host} at port ${port} for ${address}`, async (context) => {
+    const { mock } = context.mock.method(net, 'connect', () => new net.Socket().destroy());
+    syncBuiltinESMExports();
+    const bytes = new ByteLimit();
+    const limits = { signal: new AbortController().signal, bytes };
+    await assert.rejects(bytes.during(connectDirectly(new URL(address), limits)));
+    const [asked] = mock.calls[0]?.arguments as unknown as [net.TcpNetConnectOpts];
+    mock.restore();
+    syncBuiltinESMExports();
+    assert.deepEqual([asked.host, asked.port], [host, port]);
+  });
+}
