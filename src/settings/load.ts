@@ -1,6 +1,5 @@
 // Turns values into settings, or lists every problem. Promises: guesses nothing. Knows only `issuer` by name;
 // the tables have the others.
-import { catching } from '../verify/base/encoding.ts';
 import type { Rule } from '../verify/base/option.ts';
 import {
   FIRST_ISSUER,
@@ -131,15 +130,13 @@ class TableReader {
 
     const { rule = this.#rules[key] } = setting;
     const wrong = rule?.(value) ?? (text.startsWith('tcp://') ? OF_A_SERVICE : undefined);
-    const judge = () => setting.misfit?.(value, earlier);
-    const problems = wrong === undefined ? judge() : both(wrong, judge);
-    return problems === undefined ? value : throwProblem(problems);
+    const problems = both(wrong, setting.misfit?.(value, earlier));
+    return problems === '' ? value : throwProblem(problems);
   }
 }
 
-/** Both problems of a wrong value. Comparing it may throw, since it may not even be a URL. */
-function both(wrong: string, judge: () => string | undefined) {
-  const unfit = catching('TypeError', judge) ?? wrong;
+/** A value may be wrong, and not fit the others either. */
+function both(wrong = '', unfit = wrong) {
   return unfit.startsWith(wrong) ? unfit : `${wrong}; ${unfit}`;
 }
 

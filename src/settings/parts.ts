@@ -74,7 +74,10 @@ export const PART_SETTINGS = {
   resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
     ...ofResource('url'),
     misfit: (url, { publicUrl = url, issuers }) =>
-      [isSameOrigin(url, String(publicUrl)) ? [] : WRONG_RESOURCE, withoutServer(issuers)]
+      [
+        !URL.canParse(url) || isSameOrigin(url, String(publicUrl)) ? [] : WRONG_RESOURCE,
+        withoutServer(issuers),
+      ]
         .flat()
         .join('; ') || undefined,
   }),

@@ -308,6 +308,15 @@ test('names what is wrong with a setting and what it needs, both at once [§2]',
     const wrong = onlyProblem({ environment: { ...environment, RESOURCE_URL: 'https://api.test' } });
     assert.equal(onlyProblem({ environment }), `${wrong}${needs}`);
   }
+  const template = {
+    IDP_ISSUER: 'https://idp.test/{tenant}',
+    IDP_TENANTS: 'acme',
+    IDP_JWKS_URI: 'https://idp.test/keys',
+  };
+  for (const url of ['no URL', 'https://api.test/#x']) {
+    const environment = { ...REQUIRED, ...template, RESOURCE_URL: url };
+    assert.match(onlyProblem({ environment }), /: must be a URL.*; needs the authorization server/, url);
+  }
   const faulty = { ...REQUIRED, RESOURCE_URL: 'no URL', PUBLIC_URL: 'https://api.test' };
   assert.doesNotMatch(onlyProblem({ environment: faulty }), /origin/);
 });

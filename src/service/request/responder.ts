@@ -108,8 +108,7 @@ export class Responder {
     let written = record;
 
     try {
-      const isRefused = record.reply === undefined && record.reason !== undefined;
-      if (isRefused) written = this.#replies.complete(record, request);
+      if (record.reason !== undefined) written = this.#replies.complete(record, request);
 
       const { reply } = written;
       if (reply !== undefined) {
