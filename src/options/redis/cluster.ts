@@ -94,10 +94,13 @@ export class Cluster implements Client {
   /** Once more, and no more. */
   #sendAgain({ address, isAsk }: Redirection, words: readonly string[], settle: Settle, dueAt: number) {
     const link = this.#linkTo(address);
+    // A program may await nothing but the reply, and the link may not be ready.
+    const awake = setInterval(() => {}, REPLY_MILLIS);
     let isDone = false;
 
     const finish: Settle = (reply) => {
       this.#waiting.delete(attempt);
+      clearInterval(awake);
       cancel();
       if (isDone) return true;
 

@@ -21,6 +21,7 @@ import {
   startFakeStore,
   startPair,
   THUMBPRINT,
+  type FakeStore,
   type Say,
 } from '../fake-store.ts';
 
@@ -633,20 +634,30 @@ describe('the connection', () => {
   });
 
   /** Resolves with what it prints. */
-  async function runWaiting(t: TestContext, ...words: string[]) {
-    const store = await startFakeStore(t);
+  async function runWaiting({ port }: FakeStore, scheme: string, ...words: string[]) {
     const program = fileURLToPath(new URL('../waiting-process.ts', import.meta.url));
-    const address = `redis://127.0.0.1:${store.port}`;
+    const address = `${scheme}://127.0.0.1:${port}`;
     const run = promisify(execFile)(process.execPath, ['--import', 'tsx', program, address, ...words]);
     return (await run).stdout;
   }
 
   test('keeps no process alive', async (t) => {
-    assert.equal(await runWaiting(t), 'replay store ready\n');
+    assert.equal(await runWaiting(await startFakeStore(t), 'redis'), 'replay store ready\n');
   });
 
   test('keeps a process alive that awaits a reply, but not for longer', async (t) => {
-    assert.equal(await runWaiting(t, 'jti'), 'replay store ready\nnew\n');
+    const store = await startFakeStore(t);
+    assert.equal(await runWaiting(store, 'redis', 'jti'), 'replay store ready\nnew\n');
+  });
+
+  test('keeps a process alive that awaits the reply of a node that it has yet to connect to', async (t) => {
+    const other = await startFakeStore(t);
+    const store = await startFakeStore(t, ([command]) => {
+      if (command === 'PING') return '+PONG\r\n';
+      if (command === 'SET') return `-ASK 1 127.0.0.1:${other.port}\r\n`;
+      return `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:${store.port}\r\n`;
+    });
+    assert.equal(await runWaiting(store, 'redis-cluster', 'jti'), 'replay store ready\nnew\n');
   });
 
   for (const state of ['while it is made', 'while it is greeted', 'between two attempts']) {
