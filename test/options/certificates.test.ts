@@ -463,8 +463,9 @@ test('refuses what is no address or range, is mapped or zoned, or has bits beyon
     assert.equal(proxiesProblem([entry]), WRONG_PROXIES, entry);
     assert.equal(proxiesProblem(['::1', entry]), WRONG_PROXIES, entry);
   }
-  for (const value of [[], [['::1']], new Set(['::1']), '::1', null])
+  for (const value of [[], [['::1']], new Set(['::1']), '::1', null]) {
     assert.equal(proxiesProblem(value), WRONG_PROXIES);
+  }
 });
 
 test('refuses as a field what is no name, or has another meaning', () => {

@@ -122,6 +122,7 @@ for (const scope of ['read:users', 'write:users']) {
 test('sends an email claim that is a number as it is, and none that is an object', async () => {
   const emailOf = async (email: unknown) =>
     JSON.parse(await textOf(service, '/api/profile', { email })).email;
+
   assert.deepEqual([await emailOf(0), await emailOf({ at: 'a' }), await emailOf(['a'])], [0, null, null]);
 });
 
