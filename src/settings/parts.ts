@@ -74,11 +74,8 @@ export const PART_SETTINGS = {
   resourceUrl: setting('RESOURCE_URL', 'resource.url', text, {
     ...ofResource('url'),
     misfit: (url, { publicUrl = url, issuers }) =>
-      [
-        !URL.canParse(url) || isSameOrigin(url, String(publicUrl)) ? [] : WRONG_RESOURCE,
-        withoutServer(issuers),
-      ]
-        .flat()
+      [URL.canParse(url) && !isSameOrigin(url, String(publicUrl)) && WRONG_RESOURCE, withoutServer(issuers)]
+        .filter(Boolean)
         .join('; ') || undefined,
   }),
   resourceScopes: setting('RESOURCE_SCOPES', 'resource.scopes', list(1), {
@@ -119,7 +116,7 @@ function withoutServer(issuers: unknown) {
   const isLacking = Object.values<Earlier>(Object(issuers)).some((one) => {
     return isTemplate(one.issuer) && 'authorizationServer' in one && one.authorizationServer === undefined;
   });
-  return isLacking ? NO_SERVER : [];
+  return isLacking ? NO_SERVER : undefined;
 }
 
 function requiredInVain(isRequired: boolean, earlier: Earlier) {
