@@ -26,6 +26,8 @@ import type {
 /** Of a check that is about no request. */
 const NO_FACTS = { method: '', host: undefined, path: '', rawHeaders: [] };
 
+const NO_RESPONSE = "admit needs Node's response, such as Fastify's reply.raw; without one, use check";
+
 const TOO_LATE = 'the response began before admit was done; await admit';
 
 function requireAccess(access: unknown) {
@@ -127,12 +129,13 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     response: ServerResponse,
     access: DecidedAccess<Admitted>,
   ) {
+    if (response?.headersSent === undefined) throw new TypeError(NO_RESPONSE);
+
     const verdict = await judge(request, access, response);
-    if (verdict.refusal) {
-      if (!response.headersSent) send(response, verdict.refusal);
-      return undefined;
-    }
-    return verdict;
+    if (!verdict.refusal) return verdict;
+
+    if (!response.headersSent) send(response, verdict.refusal);
+    return undefined;
   }
 
   return {

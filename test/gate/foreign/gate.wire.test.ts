@@ -97,6 +97,18 @@ test('the gate neither throws nor admits if the host has responded before access
   assert.deepEqual(admissions, [undefined, undefined]);
 });
 
+test('admit refuses a response that is not of Node before it gives a verdict, and names what to use', async () => {
+  const gate = await openGate();
+  const error = new TypeError(
+    "admit needs Node's response, such as Fastify's reply.raw; without one, use check",
+  );
+  for (const response of [new Response(), { raw: {}, header() {} }, undefined]) {
+    for (const judgedBy of [access, open]) {
+      await assert.rejects(gate.admit(requestWith(), response as never, judgedBy), error);
+    }
+  }
+});
+
 test('the gate logs an error, and tells one verdict, if the host has responded before access was checked [§28]', async () => {
   const { way, logs } = await createRoutes({ routes: [] });
   const told: unknown[] = [];
