@@ -69,8 +69,8 @@ export interface GateMethods {
 
   /**
    * Checks a request and sends the refusal, if any, or sets a pending `DPoP-Nonce`. Resolves to `undefined`
-   * if it sent one, or if the response had already begun. Rejects as `check` does, and for a
-   * response that is not of Node.
+   * if it sent one, or if the response had already begun. Rejects as `check` does, and for a response
+   * that is not of Node.
    *
    * @example const admission = await gate.admit(request, response, needs(scope('read:orders')));
    */
