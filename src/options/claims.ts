@@ -139,7 +139,10 @@ function copied(claims: JsonObject): JsonObject {
   return copy;
 }
 
-/** Requests with the same token share it. Not recursive: claims may be nested deeper than the stack. */
+/**
+ * Requests with the same token share it. Not recursive: claims may be nested deeper than the stack. A
+ * set, since an output may contain itself.
+ */
 function freeze<Value>(value: Value): Value {
   const all = new Set<unknown>([value]);
   for (const each of all) {

@@ -135,7 +135,7 @@ class TableReader {
   }
 }
 
-/** A value may be wrong, and not fit the others either. */
+/** The problem of a value alone, then that beside others, which may begin with it. Empty without one. */
 function both(wrong = '', unfit = wrong) {
   return unfit.startsWith(wrong) ? unfit : `${wrong}; ${unfit}`;
 }

@@ -47,6 +47,7 @@ export function createReplies(
   onError: OnError = nothing,
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
+  const vary = crossOrigin?.vary ?? [];
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
     if (record.reply !== undefined) return record as Replied;
@@ -67,7 +68,6 @@ export function createReplies(
   }
 
   function extraFields(record: RequestRecord, origin?: string) {
-    const vary = crossOrigin?.vary ?? [];
     const shared = record.crossOrigin ?? crossOrigin?.forReading(origin) ?? [];
     return [...vary, ...shared, ...nonceFields(record)];
   }

@@ -117,7 +117,10 @@ export class Connection {
 
     this.#cancelTimer();
     const [oldest] = this.#waiting;
-    if (oldest === undefined) return void this.#socket.unref();
+    if (oldest === undefined) {
+      this.#socket.unref();
+      return;
+    }
 
     // A program may await nothing but the reply.
     this.#socket.ref();

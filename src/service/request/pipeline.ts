@@ -24,6 +24,7 @@ import { checkMessage, type Exchange } from './exchange.ts';
 export interface Readers {
   readonly readFacts: (request: Exchange['request'] & RawRequest) => RequestFacts | Refused;
   readonly early: Early | undefined;
+  /** `path` is that of the facts: a router needs no more. */
   readonly matchRoute: (path: string, facts: RequestFacts) => Matched;
 }
 

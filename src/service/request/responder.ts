@@ -46,8 +46,8 @@ export class Responder {
       this.#held.push(bind(() => this.respond(exchange)));
       return;
     }
-    this.#inProgress += 1;
 
+    this.#inProgress += 1;
     const { request, response, connection } = exchange;
     // RFC 9112 §9.6: nothing runs after the last response, or if the client has gone.
     const isOver = exchange.isGone || connection.isEnding;

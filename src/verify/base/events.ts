@@ -168,22 +168,22 @@ export class UsageError extends TypeError {
  * tells errors of every realm.
  */
 export function describeBug(error: unknown): Fields {
-  const unread: Fields = { reason: 'bug', error: printable(typeof error) };
+  const nameless: Fields = { reason: 'bug', error: printable(typeof error) };
   try {
     const given = Object(error);
     const sites = callSitesOf(given);
-    if (!isError(given) && sites.length === 0) return unread;
+    if (!isError(given) && sites.length === 0) return nameless;
 
     const sentence = UsageError.sentenceOf(given);
     return {
-      ...unread,
+      ...nameless,
       error: printable(nameOf(given)),
       ...(sentence && { sentence }),
       frames: framesOf(sites),
     };
   } catch {
     // What reads it may throw.
-    return unread;
+    return nameless;
   }
 }
 

@@ -3,7 +3,7 @@
 import { strict as assert } from 'node:assert';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { describe, test } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { open } from '../../../src/gate/rules/access.ts';
 import { get } from '../../../src/service/routes/route.ts';
 import { clock } from '../../support/caller.ts';
@@ -30,6 +30,23 @@ const laterOf = (text: string) =>
     .split(/(?=HTTP\/1\.1 )/)
     .slice(1)
     .map((response) => [...statusesIn(response), response.includes('\r\nConnection: close\r\n')]);
+
+/** The responses of a drain to a request that waits, and to bytes behind it that came before or after its begin. */
+async function drainedBehind(context: TestContext, bytes: string, isBefore: boolean) {
+  const listener = await openListener(context);
+  const wire = await openUsedWire(listener.port);
+  const arrival = listener.held();
+  if (isBefore) wire.send(HELD + bytes);
+  const held = isBefore ? await arrival : undefined;
+  const stopped = listener.stop();
+  await listener.closing();
+  if (!isBefore) wire.send(HELD + bytes);
+  const response = held ?? (await arrival);
+  response();
+  const responses = laterOf(await wire.untilClosed());
+  assert.equal(await stopped, 'drained');
+  return responses;
+}
 
 describe('a listener that stops', { timeout: 120_000 }, () => {
   test('sends Connection: close with every response once the port is closed [RFC 9112 §9.6]', async (t) => {
@@ -97,21 +114,10 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     for (const isBefore of [true, false]) {
       const when = isBefore ? 'before' : 'after';
       test(`refuses ${what} behind a response, and closes with that, if both came ${when} the port was closed [RFC 9112 §9.6]`, async (t) => {
-        const listener = await openListener(t);
-        const wire = await openUsedWire(listener.port);
-        const arrival = listener.held();
-        if (isBefore) wire.send(HELD + bytes);
-        const held = isBefore ? await arrival : undefined;
-        const stopped = listener.stop();
-        await listener.closing();
-        if (!isBefore) wire.send(HELD + bytes);
-        const response = held ?? (await arrival);
-        response();
-        assert.deepEqual(laterOf(await wire.untilClosed()), [
+        assert.deepEqual(await drainedBehind(t, bytes, isBefore), [
           [200, false],
           [400, true],
         ]);
-        assert.equal(await stopped, 'drained');
       });
     }
   }
@@ -133,18 +139,7 @@ describe('a listener that stops', { timeout: 120_000 }, () => {
     Reflect.set(globalThis, 'Deno', {});
     t.after(() => Reflect.deleteProperty(globalThis, 'Deno'));
     for (const isBefore of [true, false]) {
-      const listener = await openListener(t);
-      const wire = await openUsedWire(listener.port);
-      const arrival = listener.held();
-      if (isBefore) wire.send(HELD + GARBAGE);
-      const held = isBefore ? await arrival : undefined;
-      const stopped = listener.stop();
-      await listener.closing();
-      if (!isBefore) wire.send(HELD + GARBAGE);
-      const response = held ?? (await arrival);
-      response();
-      assert.deepEqual(laterOf(await wire.untilClosed()), [[200, true]]);
-      assert.equal(await stopped, 'drained');
+      assert.deepEqual(await drainedBehind(t, GARBAGE, isBefore), [[200, true]]);
     }
   });
 
