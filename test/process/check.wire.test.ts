@@ -42,6 +42,11 @@ function problemsOf({ code, output, errors }: Outcome): readonly string[] {
   return errors;
 }
 
+let usualOutcome: Promise<Outcome> | undefined;
+
+/** The report without further settings, from one process for all tests. */
+const usualReport = async () => reportOf(await (usualOutcome ??= check()));
+
 const eventIn = (report: Record<string, any>, name: string) =>
   report.events.find(({ event }: { event: string }) => event === name);
 
@@ -89,7 +94,7 @@ describe('--check', { concurrency: 4 }, () => {
   });
 
   test('lists the parts in use by the paths that code would import them from', async () => {
-    assert.deepEqual(reportOf(await check()).imports, ['gatehouse-http/log']);
+    assert.deepEqual((await usualReport()).imports, ['gatehouse-http/log']);
     const settings = {
       IDP_AUDIENCE: 'https://api.test',
       RESOURCE_URL: 'https://api.test',
@@ -144,7 +149,7 @@ describe('--check', { concurrency: 4 }, () => {
   });
 
   test('reports where client certificates come from, and the proxies that may send them', async () => {
-    const { clientCertificates, certificateRequired, certificateProxies } = reportOf(await check());
+    const { clientCertificates, certificateRequired, certificateProxies } = await usualReport();
     const none = [clientCertificates, certificateRequired, certificateProxies];
     assert.deepEqual(none, [undefined, undefined, undefined]);
     const settings = { CLIENT_CERT_SOURCE: 'pem', CLIENT_CERT_PROXIES: '10.0.0.0/8, ::1' };
@@ -178,7 +183,7 @@ describe('--check', { concurrency: 4 }, () => {
     assert.deepEqual([report.tenants, report.issuers], [{ idp: 23 }, [template.IDP_ISSUER]]);
     assert.deepEqual(report.imports, ['gatehouse-http/log', 'gatehouse-http/tenants']);
     assert.equal(server.asked.length, 23);
-    assert.equal(reportOf(await check()).tenants, undefined);
+    assert.equal((await usualReport()).tenants, undefined);
 
     const shared = { ...template, IDP_TENANTS: '*', IDP_JWKS_URI: `${base}/t1/keys` };
     assert.deepEqual(reportOf(await check(shared)).tenants, { idp: '*' });
@@ -240,7 +245,7 @@ describe('--check', { concurrency: 4 }, () => {
       endpoint.say = say;
       assert.deepEqual(problemsOf(await check(withSecret)), [`introspection lost: issuer idp, ${problem}`]);
     }
-    assert.equal(reportOf(await check()).introspection, undefined);
+    assert.equal((await usualReport()).introspection, undefined);
   });
 
   test('reports what each issuer is shown and checked against, but no token, and fails when a file is refused [J9]', async (t) => {
@@ -253,7 +258,7 @@ describe('--check', { concurrency: 4 }, () => {
     assert.deepEqual(report.keyAccess, { idp: ['token', 'authorities'] });
     assert.deepEqual(report.imports, ['gatehouse-http/log', 'gatehouse-http/key-access']);
     assert.doesNotMatch(outcome.output, /sesame/);
-    assert.equal(reportOf(await check()).keyAccess, undefined);
+    assert.equal((await usualReport()).keyAccess, undefined);
 
     const partner = { ISSUERS: 'partner', ISSUER_PARTNER_DOMAIN: 'x.test', ISSUER_PARTNER_AUDIENCE: 'x' };
     const bad = {
@@ -290,7 +295,7 @@ describe('--check', { concurrency: 4 }, () => {
   });
 
   test('lists the pairs of routes of which one takes paths from the other [docs/deploy.md]', async () => {
-    assert.deepEqual(reportOf(await check()).takenPaths, []);
+    assert.deepEqual((await usualReport()).takenPaths, []);
     const routes = `
       import { get, open, put, runService } from '${new URL('../../dist/gatehouse.js', import.meta.url).href}';
       const nothing = () => ({});
@@ -315,7 +320,7 @@ describe('--check', { concurrency: 4 }, () => {
   });
 
   test('reports algorithms that are not the defaults', async () => {
-    const usual = reportOf(await check());
+    const usual = await usualReport();
     assert.deepEqual([usual.algorithms, usual.dpopAlgorithms], [undefined, undefined]);
     const own = reportOf(await check({ IDP_ALGORITHMS: 'ES256, RS256', IDP_DPOP_ALGORITHMS: 'ES256' }));
     assert.deepEqual([own.algorithms, own.dpopAlgorithms], [['ES256', 'RS256'], ['ES256']]);
@@ -578,10 +583,9 @@ describe('--check', { concurrency: 4 }, () => {
     word?: string,
     run = 'runService',
   ) {
-    const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+    const door = JSON.stringify(new URL('../../dist/gatehouse.js', import.meta.url).href);
     const code = `import { get, needs, open, runForwardAuth, runService, scope, under } from ${door}; ${run}({ ${routes} });`;
-    const tsx = ['--import', import.meta.resolve('tsx')];
-    const program = [process.execPath, ...tsx, '--input-type=module', '--eval', code, ''];
+    const program = [process.execPath, '--input-type=module', '--eval', code, ''];
     return runCommand(word === undefined ? [] : [word], environment, {}, program);
   }
 

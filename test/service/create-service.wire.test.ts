@@ -361,14 +361,14 @@ for (const [what, first] of [
   ],
 ] as const) {
   test(`a closed standard output ends the log, but not the service${what}`, async (t) => {
-    const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
-    const logDoor = JSON.stringify(new URL('../../src/log.ts', import.meta.url).href);
+    const door = JSON.stringify(new URL('../../dist/gatehouse.js', import.meta.url).href);
+    const logDoor = JSON.stringify(new URL('../../dist/log.js', import.meta.url).href);
     const settings = { domain: 'localhost:1', audience: 'x', host: '127.0.0.1', port: 0 };
     const options = `{ ...${JSON.stringify(settings)}, log: jsonLog({ level: 'debug' }) }`;
     const imports = `import { createService } from ${door}; import { jsonLog } from ${logDoor};`;
     const listening = `createService({ routes: [] }, ${options}).listen()`;
     const code = `${imports} ${first} console.error(await ${listening});`;
-    const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', code];
+    const words = ['--input-type=module', '--eval', code];
     const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'pipe'] });
     t.after(() => child.kill('SIGKILL'));
     const [url] = await once(createInterface(child.stderr), 'line');
@@ -420,12 +420,11 @@ for (const [how, setDate] of [
 /** The output of a program, one JSON text a line. `gatehouse` is the package. */
 async function linesOf(program: string): Promise<Record<string, any>[]> {
   const urlOf = (file: string) => new URL(file, import.meta.url).href;
-  const code = `import { jsonLog } from '${urlOf('../../src/log.ts')}';
-    import { Part } from '${urlOf('../../src/verify/base/part.ts')}';
-    import * as gatehouse from '${urlOf('../../src/gatehouse.ts')}';
+  const code = `import { jsonLog } from '${urlOf('../../dist/log.js')}';
+    import { Part } from '${urlOf('../../dist/verify/base/part.js')}';
+    import * as gatehouse from '${urlOf('../../dist/gatehouse.js')}';
     ${program}`;
-  const tsx = ['--import', import.meta.resolve('tsx')];
-  const command = [process.execPath, ...tsx, '--input-type=module', '--eval', code];
+  const command = [process.execPath, '--enable-source-maps', '--input-type=module', '--eval', code];
   const { output } = await runCommand([], {}, {}, command);
   return output
     .split('\n')
@@ -530,7 +529,7 @@ test('onError is called once with each error that becomes a 500 [§11]', async (
 });
 
 test('a process that only waits for a service to stop lives until then, whatever connections it has', async () => {
-  const door = JSON.stringify(new URL('../../src/gatehouse.ts', import.meta.url).href);
+  const door = JSON.stringify(new URL('../../dist/gatehouse.js', import.meta.url).href);
   const script = `
     import { connect } from 'node:net';
     import { createService, open, post, json } from ${door};
@@ -545,7 +544,7 @@ test('a process that only waits for a service to stop lives until then, whatever
     socket.unref();
     console.log(await service.stop());
   `;
-  const words = ['--import', import.meta.resolve('tsx'), '--input-type=module', '--eval', script];
+  const words = ['--input-type=module', '--eval', script];
   const { stdout, status } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 60_000 });
   assert.deepEqual([stdout, status], ['drained\n', 0]);
 });

@@ -6,7 +6,6 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 import { after, afterEach, before, test, type TestContext } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { ByteLimit } from '../../../src/verify/keys/byte-limit.ts';
@@ -262,16 +261,15 @@ test('sends the same fields for discovery and keys, at every fetch, directly and
 
 /** The outcome of a fetch in another process with these variables and no others. */
 async function endInProcess(variables: Record<string, string>): Promise<string> {
-  const fetchModule = new URL('../../../src/verify/keys/fetch.ts', import.meta.url).href;
+  const fetchModule = new URL('../../../dist/verify/keys/fetch.js', import.meta.url).href;
   const script = `import { KeyFetch } from ${JSON.stringify(fetchModule)};
     const fetched = new KeyFetch({ domain: '', issuer: '', jwksUri: process.env.ADDRESS }).fetch(AbortSignal.timeout(5_000));
     console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
   const { PATH = '', NODE_V8_COVERAGE } = process.env;
   const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
   const env = { PATH, ...coverage, ADDRESS: keySetOf(provider), ...variables };
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', script];
-  const cwd = fileURLToPath(new URL('../../..', import.meta.url));
-  return (await promisify(execFile)(process.execPath, args, { env, cwd })).stdout.trim();
+  const args = ['--input-type=module', '--eval', script];
+  return (await promisify(execFile)(process.execPath, args, { env })).stdout.trim();
 }
 
 test('checks certificates even with NODE_TLS_REJECT_UNAUTHORIZED=0 [F8]', async () => {
