@@ -115,15 +115,17 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
   if (!isPlain(Object(served))) return [NO_TABLE];
 
   const strange = Object.keys(others).map((name) => `${name}: is unknown here; write routes and rules`);
-  if (!Array.isArray(routes) || !Array.isArray(rules)) return [...strange, 'routes and rules: must be lists'];
-
+  const areLists = Array.isArray(routes) && Array.isArray(rules);
   return [
     ...strange,
-    // Copied: `flatMap` would skip holes.
-    ...problemsOfAll([...routes], ownPaths, isPolicy),
-    ...[...rules].flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
+    ...(areLists ? [] : ['routes and rules: must be lists']),
+    ...problemsOfAll(listed(routes), ownPaths, isPolicy),
+    ...listed(rules).flatMap((rule) => (isRule(rule) ? [] : NO_RULE)),
   ];
 }
+
+/** Copied: `flatMap` would skip holes. */
+const listed = <Member>(list: readonly Member[]) => (Array.isArray(list) ? [...list] : []);
 
 /** In JavaScript, a route may be anything. */
 export const isMount = (route: unknown): route is Mount => isRoute(route) && route.mounted !== undefined;

@@ -55,6 +55,14 @@ function spoilt() {
   return Object.assign(made, { reply: { ...made.reply, status: 99 } });
 }
 
+const circular: { self?: object } = {};
+circular.self = circular;
+
+/** A bug within `toJSON`. */
+function toJSON(): object {
+  throw new TypeError(`no ${SECRET}`);
+}
+
 const ALL = schemaOf((value) => ({ value: { all: value } }));
 
 let service: RunningRoutes;
@@ -72,6 +80,9 @@ before(async () => {
       get('/date', open, () => new Date() as never),
       post('/date', open, async () => new Date() as never),
       get('/map', open, () => new Map([[SECRET, 1]])),
+      get('/big', open, () => ({ amounts: [{ [SECRET]: 1n }] })),
+      get('/circular', open, () => circular),
+      get('/own-json', open, () => ({ toJSON })),
       get('/error', open, async () => Object.assign(bug(), { code: SECRET })),
       get('/buffer', open, () => Buffer.from(SECRET)),
       get('/stream', open, () => Readable.from([SECRET])),
@@ -406,6 +417,9 @@ test('a UsageError is logged with its fixed sentence, and no other error with it
       '/map',
       'a body must be a plain object, an array or an object with properties; convert it, or give reply() bytes',
     ],
+    ['/big', 'a body must not have a BigInt or itself in it; convert it'],
+    ['/circular', 'a body must not have a BigInt or itself in it; convert it'],
+    ['/own-json', undefined],
     ['/changed', 'fail needs a status from 400 to 599'],
     ['/throws', undefined],
   ] as const) {

@@ -267,6 +267,12 @@ for (const [what, routes, problems] of [
   ['a route in place of a list', { routes: routeAt('/a') }, NO_LISTS],
   ['null in place of a list', { routes: null }, NO_LISTS],
   ['a Set in place of a list', { routes: new Set([routeAt('/a')]) }, NO_LISTS],
+  [
+    'a rule in place of a list, beside a wrong route',
+    { routes: [{}], rules: under('/a', authenticated) },
+    [...NO_LISTS, ...strange()],
+  ],
+  ['a wrong rule, beside routes that are no list', { routes: null, rules: [{}] }, [...NO_LISTS, NO_RULE]],
   ['nothing in place of an object with routes', undefined, NO_LISTS],
   ['a list of routes in place of an object with routes', [routeAt('/a')], NO_TABLE],
   [
