@@ -181,28 +181,23 @@ function ownReply(reply: Reply, hasCors: boolean): Reply {
 
 const isOfHandler = ([name]: Field) => !name.startsWith('access-control-');
 
+/** The words of V8 and of JavaScriptCore. What a `toJSON` throws is a bug of its own. */
+const HAS_NO_JSON = /serialize (?:a )?BigInt|(?:circular|cyclic) structure/;
+
 /**
  * The JSON of a plain object, an array, or a class instance with members. Throws a `TypeError` for anything
  * else, such as a `Map`. Checks the outermost value only.
  */
 export function jsonText(body: unknown): string {
-  const text = isSerializable(body) ? stringify(body) : '';
-  if (text?.[0] !== '{' && text?.[0] !== '[') throw new UsageError(NO_JSON);
-
-  return text;
-}
-
-/** The words of V8 and of JavaScriptCore. What a `toJSON` throws is a bug of its own. */
-const NO_JSON_INSIDE = /serialize (?:a )?BigInt|(?:circular|cyclic) structure/;
-
-function stringify(body: unknown) {
   try {
-    return JSON.stringify(body);
+    const text = isSerializable(body) ? JSON.stringify(body) : '';
+    if (text?.[0] === '{' || text?.[0] === '[') return text;
   } catch (error) {
-    if (!NO_JSON_INSIDE.test(Object(error).message)) throw error;
+    if (!HAS_NO_JSON.test(Object(error).message)) throw error;
 
     throw new UsageError('a body must not have a BigInt or itself in it; convert it');
   }
+  throw new UsageError(NO_JSON);
 }
 
 function isSerializable(body: unknown) {
