@@ -107,7 +107,7 @@ export class RevocationStore implements Watcher {
     const awake = setInterval(() => {}, 1_000);
     const reply = await this.#sendSoon(words);
     clearInterval(awake);
-    if (isConfirmation(reply)) return;
+    if (isConfirmation(words, reply)) return;
 
     throw new Error('revocation store unavailable', isError(reply) ? { cause: reasonIn(reply) } : {});
   }
@@ -139,7 +139,7 @@ export class RevocationStore implements Watcher {
     const { words, resolve, cancelTimer } = sending;
     const isSent = this.#client.send(words, (reply) => {
       resolve(reply);
-      return isConfirmation(reply) || mayGoOnAfter(reply);
+      return isConfirmation(words, reply) || mayGoOnAfter(reply);
     });
     if (this.#isClosed) resolve(undefined);
     if (!isSent && !this.#isClosed) return;
@@ -172,7 +172,6 @@ function isValue(reply: Reply) {
   return reply === null || (typeof reply === 'string' && reply.startsWith('$'));
 }
 
-const CONFIRMATIONS: readonly unknown[] = ['+OK', ':0', ':1'];
-
 /** Of `SET`, or of `DEL`. */
-const isConfirmation = (reply: Reply | undefined) => CONFIRMATIONS.includes(reply);
+const isConfirmation = ([name]: readonly string[], reply: Reply | undefined) =>
+  name === 'SET' ? reply === '+OK' : reply === ':0' || reply === ':1';

@@ -432,6 +432,18 @@ describe('writers', () => {
     });
   }
 
+  for (const [name, command, reply] of [
+    ['revoke', 'SET', ':1'],
+    ['restore', 'DEL', '+OK'],
+  ] as const) {
+    test(`reject when ${command} gets ${reply}, which confirms another command [§24]`, async (t) => {
+      const { store, revocations, logged } = await startStand(t);
+      store.say = except(command, `${reply}\r\n`);
+      await assert.rejects(revocations[name]({ tokenId: 't' }), UNAVAILABLE);
+      await logged('revocation store lost');
+    });
+  }
+
   test('reject a second after a write that the store does not confirm', async (t) => {
     const { store, clock, revocations } = await startStand(t);
     store.say = except('SET', () => undefined);
