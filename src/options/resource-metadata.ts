@@ -15,9 +15,8 @@ import type { IssuerValues } from '../verify/options.ts';
 import { publicUrl } from '../verify/urls.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';
 import { NO_CONTENT, type Reply } from '../gate/replies/reply.ts';
-import { onceForEach } from '../gate/replies/challenge.ts';
+import { onceForEach, type NameScopes } from '../gate/replies/refusal-replies.ts';
 import { turnAway, type Early } from '../gate/decide.ts';
-import type { NameScopes } from '../gate/replies/refusal-replies.ts';
 import { WRONG_RESOURCE, type MetadataPart, type Resource } from '../gate/options.ts';
 import { isPreflight } from './preflight.ts';
 

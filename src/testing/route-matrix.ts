@@ -1,7 +1,7 @@
 // A check of every route's access, by requests with tokens of a test issuer.
 import type { Decide } from '../gate/decide.ts';
 import { pathSegments } from '../verify/request/facts.ts';
-import { STATUSES } from '../gate/replies/challenge.ts';
+import { STATUSES } from '../gate/replies/refusal-replies.ts';
 import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard, Surroundings } from '../gate/rules/further.ts';
 import { createRouter, isBelow, isMount } from '../service/routes/router.ts';

@@ -11,7 +11,7 @@ import {
   type Kind,
   type Refused,
 } from '../../src/verify/base/refusal.ts';
-import { createRefusalReplies } from '../../src/gate/replies/challenge.ts';
+import { createRefusalReplies } from '../../src/gate/replies/refusal-replies.ts';
 import { anyScope, claimCheck, claimEquals, claimIncludes, scope } from '../../src/gate/rules/guards.ts';
 import { actor, claims, decision, notDelegated } from '../../src/decisions.ts';
 import { GOALS, START } from '../evidence/bench/plan.ts';

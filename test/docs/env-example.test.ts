@@ -1,7 +1,7 @@
 /* Every figure in the comments of .env.example, from which docs/settings.md is made, is that of the code. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { STATUSES } from '../../src/gate/replies/challenge.ts';
+import { STATUSES } from '../../src/gate/replies/refusal-replies.ts';
 import { ALGORITHM_NAMES } from '../../src/verify/keys/jwk.ts';
 import { REQUIRED as REQUIRED_OPTIONS } from '../../src/verify/options.ts';
 import { load, onlyProblem, REQUIRED } from '../settings/every-setting.ts';

@@ -1,5 +1,5 @@
 /* What guards demand, as claims: read from the text of a guard, and tried where the text is ambiguous. */
-import { parametersText } from '../../src/gate/replies/challenge.ts';
+import { parametersText } from '../../src/gate/replies/reply.ts';
 import type { AnyGuard } from '../../src/gate/rules/further.ts';
 import { callerWith, clock } from './caller.ts';
 

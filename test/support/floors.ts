@@ -15,7 +15,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['verify/token/', ['claims', 'verify']],
   ['verify/dpop/', ['replay', 'proof']],
   ['verify/', ['credentials', 'caller', 'urls', 'options', 'issuers']],
-  ['gate/replies/', ['reply', 'challenge']],
+  ['gate/replies/', ['reply']],
   ['gate/rules/', ['guards', 'further', 'access']],
   ['gate/', ['decide', 'events', 'tell', 'observe']],
   ['gate/replies/', ['refusal-replies']],

@@ -43,3 +43,9 @@ export function jsonReply(status: number, json: string, headers: readonly string
   const length = String(Buffer.byteLength(json));
   return { status, fields: [...ALWAYS, 'Content-Length', length, ...headers], content: json };
 }
+
+/** Of a challenge: those that have a value. */
+export function parametersText(parameters: object): string {
+  const present = Object.entries(parameters).filter(([, value]) => value);
+  return present.map(([name, value]) => `${name}="${value}"`).join(', ');
+}

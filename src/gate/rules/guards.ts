@@ -8,7 +8,7 @@ import { UsageError } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { parametersText } from '../replies/challenge.ts';
+import { parametersText } from '../replies/reply.ts';
 
 /** For the functions of this package that make guards. */
 export class MadeGuard<Further = undefined> {

@@ -2,7 +2,7 @@
 // the statuses and errors are those of the table that refusals are made from.
 import type { JsonObject } from '../../verify/base/encoding.ts';
 import type { Kind } from '../../verify/base/refusal.ts';
-import { STATUSES } from '../../gate/replies/challenge.ts';
+import { STATUSES } from '../../gate/replies/refusal-replies.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import type { AnyGuard } from '../../gate/rules/further.ts';
 import type { Route } from '../../service/routes/route.ts';

@@ -1,6 +1,6 @@
 // The closed list of refusals. Promises: each sentence is fixed, without values of the request, and fits
-// RFC 6750 §3 (printable ASCII, no " or \). Does not set status, challenge or body: gate/replies/challenge.ts
-// does.
+// RFC 6750 §3 (printable ASCII, no " or \). Does not set status, challenge or body:
+// gate/replies/refusal-replies.ts does.
 
 /**
  * Kind (`error` in the body) → reason (for the log) → sentence. If it is empty, the guard has one, or

@@ -56,7 +56,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'the reply to a refusal is built once',
     'no-token',
-    'gate/replies/challenge.ts',
+    'gate/replies/refusal-replies.ts',
     'values.set(key, value);',
     'values.delete(key);',
   ),

@@ -4,13 +4,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { REFUSALS } from '../../../src/verify/base/refusal.ts';
-import { parametersText } from '../../../src/gate/replies/challenge.ts';
+import { parametersText } from '../../../src/gate/replies/reply.ts';
 import { needs, type DecidedAccess } from '../../../src/gate/rules/access.ts';
 import { MadeGuard, scope } from '../../../src/gate/rules/guards.ts';
 import type { AnyGuard, Wait } from '../../../src/gate/rules/further.ts';
 import { decision } from '../../../src/options/decisions.ts';
-import { get, post, under, withAccess, withHandler } from '../../../src/service/routes/route.ts';
-import type { PrefixRule, Route } from '../../../src/service/routes/route.ts';
+import {
+  get,
+  post,
+  under,
+  withAccess,
+  withHandler,
+  type PrefixRule,
+  type Route,
+} from '../../../src/service/routes/route.ts';
 import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
 import type { Response, Ask } from '../../support/client.ts';
 import { claimsForAll, demandOf, passes, type Claims } from '../../support/demands.ts';

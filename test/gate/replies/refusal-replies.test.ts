@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRefusalReplies } from '../../../src/gate/replies/challenge.ts';
+import { createRefusalReplies } from '../../../src/gate/replies/refusal-replies.ts';
 import {
   refuse,
   refuseMethod,
