@@ -47,7 +47,7 @@ export {
 } from './service/routes/inputs.ts';
 export { mount, type FetchHandler, type MountContext } from './service/fetch/mount.ts';
 export { reply, created, noContent, fail, type Headers } from './service/routes/handler-reply.ts';
-export type { Authorize } from './service/fetch/authorize.ts';
+export type { Authorize } from './service/routes/handler-request.ts';
 export type { HandlerReply } from './service/routes/handler-result.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { Schema } from './service/routes/schema.ts';

@@ -24,9 +24,10 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['gate/', ['create-gate']],
   ['service/routes/', ['schema']],
   ['service/request/', ['exchange']],
-  ['service/routes/', ['body', 'handler-result']],
-  ['service/fetch/', ['authorize']],
-  ['service/routes/', ['handler-request', 'handler-reply', 'inputs', 'pattern', 'route', 'router']],
+  [
+    'service/routes/',
+    ['body', 'handler-result', 'handler-request', 'handler-reply', 'inputs', 'pattern', 'route', 'router'],
+  ],
   ['service/fetch/', ['mount']],
   ['service/connection/', ['connection']],
   ['service/fetch/', ['stream']],

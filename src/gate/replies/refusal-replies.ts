@@ -1,6 +1,6 @@
-// The reply to a refusal or an error: status, challenge and body (docs/refusals.md), with all its fields. Trusts
-// the refusal. Promises: a reply repeats nothing of the request, except in the issues of a schema; anything but
-// a refusal becomes a 500 that reveals nothing.
+// The reply to a refusal or an error: status, challenge and body (docs/refusals.md), with all its fields.
+// Trusts the refusal. Promises: a reply repeats nothing of the request, except in the issues of a schema;
+// anything but a refusal becomes a 500 that reveals nothing.
 import { ignoreErrors, nothing } from '../../verify/base/clock.ts';
 import { describeBug, type Fields } from '../../verify/base/events.ts';
 import { fieldValues, type RawRequest } from '../../verify/request/facts.ts';

@@ -1,7 +1,6 @@
-// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md), and step-up
-// authentication (RFC 9470): a guard that demands a recent or strong login. Promises: compares type and value;
-// never converts, never looks for substrings. Does not decide when a guard is checked: access.ts checks a login
-// last.
+// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md), a recent or strong login
+// among it (RFC 9470). Promises: compares type and value; never converts, never looks for substrings. Does not
+// decide when a guard is checked: gate/rules/access.ts checks a login last.
 import { isPromise } from '../../verify/base/clock.ts';
 import { isFiniteNumber, isListOf } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';

@@ -1,17 +1,17 @@
-// A request as its handler sees it. Promises: it shows neither token nor proof nor the field of a client
-// certificate, so no handler can log or forward one by accident.
+// A request as its handler sees it, and a further access of its caller, such as what its body asks for.
+// Promises: it shows neither token nor proof nor the field of a client certificate, so no handler can log or
+// forward one by accident. Checks neither token nor proof again.
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import type { Asked } from '../../gate/decide.ts';
+import type { Asked, Decide } from '../../gate/decide.ts';
+import type { Authorization } from '../../gate/foreign/verdict.ts';
+import type { Replied, Replies } from '../../gate/replies/refusal-replies.ts';
+import { pairsOf } from '../../gate/replies/reply.ts';
+import { isAccess, mayWait, toBeAwaited, type Access, type DecidedAccess } from '../../gate/rules/access.ts';
 import { clientAddressOf, traceparentOf } from '../../gate/tell.ts';
+import { andThen, type Clock } from '../../verify/base/clock.ts';
+import { claimsOf, copyOf, isGenuine, type Caller } from '../../verify/caller.ts';
 import type { Exchange } from '../request/exchange.ts';
-import type { DecidedAccess } from '../../gate/rules/access.ts';
-import {
-  authorizeCaller,
-  isMadeOf,
-  type Authorize,
-  type AuthorizeOptions,
-  type Refusal,
-} from '../fetch/authorize.ts';
+import { HandlerReply, isResponse } from './handler-result.ts';
 
 /** The outputs of a route's schemas. Without a schema, `query` is absent. */
 export interface Inputs {
@@ -20,7 +20,10 @@ export interface Inputs {
 }
 
 /** Of the service. */
-export interface HandlerOptions extends AuthorizeOptions {
+export interface HandlerOptions {
+  readonly decide: Decide;
+  readonly replies: Replies;
+  readonly clock: Clock;
   readonly trustProxy: boolean;
   /** That of a client certificate: no handler sees it. */
   readonly hiddenField?: string | undefined;
@@ -114,12 +117,29 @@ export class HandlerRequest<Admitted = unknown> {
    * any. Throws a `TypeError` for `open` or anything but an access.
    */
   get authorize(): Authorize {
-    const authorize = (access: DecidedAccess<unknown>) =>
-      authorizeCaller(access, this.#asked, this.caller, this.#options, (refusal) => {
-        this.#refusals?.push(refusal);
-      });
-
+    const authorize = (access: DecidedAccess<unknown>) => this.#authorize(access);
     return authorize as Authorize;
+  }
+
+  /** Guards and challenge alone. */
+  #authorize(access: DecidedAccess<unknown>) {
+    if (!isAccess(access) || access.credentials === 'ignored') throw new TypeError(NO_ACCESS);
+
+    const { decide, replies, clock } = this.#options;
+    const caller: Caller | undefined = isGenuine(this.caller) ? this.caller : undefined;
+    const now = caller && copyOf(caller, claimsOf(caller), clock.now());
+    const asked = { ...this.#asked, demands: [access], known: { caller: now } };
+
+    const authorized = andThen(decide(asked), (record) => {
+      // The refusal would reach no client.
+      if (record.isGone) throw new DOMException('the client has left', 'AbortError');
+      if (record.reason === undefined) return { caller: access.admit(caller) };
+
+      const refusal = new Refusal(replies.complete(record, asked.facts));
+      this.#refusals?.push(refusal);
+      return { refusal };
+    });
+    return mayWait(access) ? toBeAwaited(authorized) : authorized;
   }
 
   /**
@@ -133,3 +153,38 @@ export class HandlerRequest<Admitted = unknown> {
 
 export const queryOf = (request: IncomingMessage, path: string) =>
   new URLSearchParams(request.url?.slice(path.length));
+
+/**
+ * Test `refusal`, and return it. Returns a promise if the access has a `decision`; `await` fits both. Throws
+ * a `TypeError` for `open`, and for anything but an access.
+ */
+export interface Authorize {
+  <Admitted>(access: Access<Admitted>): Authorization<Admitted>;
+  <Admitted>(access: DecidedAccess<Admitted>): Promise<Authorization<Admitted>>;
+}
+
+const NO_ACCESS = 'authorize needs an access that is not open, such as needs()';
+
+/** What the service sends if the handler returns it. */
+class Refusal extends HandlerReply {
+  readonly status;
+  readonly headers;
+  readonly body;
+
+  /** Without the facts: they hold the token, which no handler gets. */
+  constructor({ reply, freshNonce: _, facts: _facts, ...turnedAway }: Replied) {
+    super(reply, turnedAway);
+    this.status = reply.status;
+    this.headers = pairsOf(reply.fields);
+    this.body = String(reply.content) || null;
+  }
+}
+
+/** Whether `new Response(refusal.body, refusal)` has made it. Others may have added fields since. */
+function isMadeOf(result: unknown, { status, headers }: Refusal) {
+  if (!isResponse(result) || result.status !== status) return false;
+
+  const sent = new Map(result.headers.entries());
+  const made = [...new Headers(headers)];
+  return made.every(([name, value]) => sent.get(name) === value);
+}
