@@ -49,7 +49,6 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
       'link',
       'discovery',
       'cluster',
-      'client',
       'replay',
       'revocation',
       'revocation-store',

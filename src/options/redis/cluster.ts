@@ -1,25 +1,30 @@
-// The client of a cluster: which node has a key, one connection to each node, and what to do when slots or
-// masters move. Promises: a command is sent twice only if the first node did not carry it out; its second
-// reply comes within a second of the first sending, or none does.
+// The client of a store, whatever its address names: a link to one server or, in a cluster, which node has a
+// key, one link to each node, and what to do when slots or masters move. Promises: a command is sent twice only
+// if the first node did not carry it out; its second reply comes within a second of the first sending, or none
+// does.
 import type { Clock } from '../../verify/base/clock.ts';
 import { MAX_WAITING, REPLY_MILLIS, type Settle } from './connection.ts';
-import { askEach, countSlots, rangesIn, slotOf, SLOTS, type SlotRange } from './discovery.ts';
+import {
+  askEach,
+  countSlots,
+  IS_MASTER,
+  locateMaster,
+  rangesIn,
+  redirectionIn,
+  slotOf,
+  SLOTS,
+  type Redirection,
+  type SlotRange,
+} from './discovery.ts';
 import { Link, type Client, type Watcher } from './link.ts';
-import type { Reply } from './resp.ts';
-import { addressIn, type Address, type Target } from './target.ts';
+import { addressIn, parseTarget, type Address, type Target } from './target.ts';
 
 const LEARN_MILLIS = 1_000;
 const ASK_MAP = ['CLUSTER', 'SLOTS'];
 /** For the map, at a time. */
 const MAX_ASKED = 20;
 
-/** The node that an error names, and whether it has the slot only for this command. */
-interface Redirection {
-  readonly address: Address;
-  readonly isAsk: boolean;
-}
-
-export class Cluster implements Client {
+class Cluster implements Client {
   readonly #target;
   readonly #clock;
   readonly #watcher;
@@ -190,11 +195,15 @@ export class Cluster implements Client {
 
 const nameOf = ({ host, port }: Address) => `${host}:${port}`;
 
-function redirectionIn(reply: Reply | undefined, asked: Address | undefined): Redirection | undefined {
-  const [, word, text = ''] = /^-(MOVED|ASK) \d+ (\S*:\d+)$/.exec(String(reply)) ?? [];
-  if (word === undefined) return undefined;
+/** Connects at once, and again whenever a connection is lost. Trusts a URL of the rule `storeUrl`. */
+export function createClient(url: string, clock: Clock, watcher: Watcher): Client {
+  const target = parseTarget(url);
+  if (target.kind === 'redis-cluster') return new Cluster(target, clock, watcher);
 
-  const { host, port } = addressIn(text);
-  // Without a name, it is another port of the node that was asked.
-  return { address: { host: host || asked?.host || '', port }, isAsk: word === 'ASK' };
+  if (target.kind === 'redis-sentinel') {
+    return new Link(target, (found) => locateMaster(target, clock, found), clock, watcher, IS_MASTER);
+  }
+
+  const [address] = target.hosts;
+  return new Link(target, (found) => found(address, ''), clock, watcher);
 }

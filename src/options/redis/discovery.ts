@@ -1,5 +1,5 @@
-// Where the server of a store is now, asked of several hosts: the map of a cluster, or the master that
-// sentinels agree on. Trusts the hosts. Each is asked on a connection of its own.
+// Where the server of a store is now: the map of a cluster, a redirection of it, or the master that sentinels
+// agree on. Trusts the hosts. Each is asked on a connection of its own.
 import type { Clock } from '../../verify/base/clock.ts';
 import { Connection, REPLY_MILLIS } from './connection.ts';
 import type { Demand, Found } from './link.ts';
@@ -87,6 +87,21 @@ function rangeIn(range: Reply, asked: Address): SlotRange | undefined {
   // A node that does not know its own name leaves it out.
   const node = { host: textIn(host) || asked.host, port: at };
   return { first: from, last: to, node };
+}
+
+/** The node that an error names, and whether it has the slot only for this command. */
+export interface Redirection {
+  readonly address: Address;
+  readonly isAsk: boolean;
+}
+
+export function redirectionIn(reply: Reply | undefined, asked: Address | undefined): Redirection | undefined {
+  const [, word, text = ''] = /^-(MOVED|ASK) \d+ (\S*:\d+)$/.exec(String(reply)) ?? [];
+  if (word === undefined) return undefined;
+
+  const { host, port } = addressIn(text);
+  // Without a name, it is another port of the node that was asked.
+  return { address: { host: host || asked?.host || '', port }, isAsk: word === 'ASK' };
 }
 
 /** A slot that stands twice in a map counts once: it must not stand for one that is missing. */

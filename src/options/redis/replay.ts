@@ -7,7 +7,7 @@ import { requireGood } from '../../verify/base/option.ts';
 import { Part } from '../../verify/base/part.ts';
 import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
-import { createClient } from './client.ts';
+import { createClient } from './cluster.ts';
 import type { Watcher } from './link.ts';
 import { mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';

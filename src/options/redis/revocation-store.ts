@@ -2,7 +2,7 @@
 // only whole replies within a second say that there is no entry.
 import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
-import { createClient } from './client.ts';
+import { createClient } from './cluster.ts';
 import { REPLY_MILLIS } from './connection.ts';
 import { GREETING_MILLIS, type Watcher } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
