@@ -1,6 +1,5 @@
 // A test issuer: a signing key, tokens and proofs, for tests without a network. Only testing.ts loads it.
 import {
-  constants,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
@@ -13,6 +12,7 @@ import type { LogPart } from '../gate/options.ts';
 import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { oneOf, readPlainOptions, text, type Given, type RulesOf } from '../verify/base/option.ts';
+import { ALGORITHMS, type Algorithm } from '../verify/keys/jwk.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = JsonObject;
@@ -55,33 +55,28 @@ const AS_TEXT = {
 /** PEM texts. Versions of @types/node differ in what they call them. */
 type KeyPair = Readonly<Record<'publicKey' | 'privateKey', unknown>>;
 
-const makeRsa = (): KeyPair => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT });
+const makeRsa = () => generateKeyPairSync('rsa', { modulusLength: 2048, ...AS_TEXT });
 
-const makeEc = (namedCurve: string) => (): KeyPair => generateKeyPairSync('ec', { namedCurve, ...AS_TEXT });
+const makeEc = (namedCurve: string) => () => generateKeyPairSync('ec', { namedCurve, ...AS_TEXT });
 
-const makeEd25519 = (): KeyPair => generateKeyPairSync('ed25519', AS_TEXT);
+const makeEd25519 = () => generateKeyPairSync('ed25519', AS_TEXT);
 
-/** RFC 7518 §3, RFC 8037 §3.1 */
-const ALGORITHMS = {
-  RS256: { make: makeRsa, digest: 'sha256', use: {} },
-  PS256: {
-    make: makeRsa,
-    digest: 'sha256',
-    use: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 },
-  },
-  ES256: { make: makeEc('P-256'), digest: 'sha256', use: {} },
-  ES384: { make: makeEc('P-384'), digest: 'sha384', use: {} },
-  ES512: { make: makeEc('P-521'), digest: 'sha512', use: {} },
-  EdDSA: { make: makeEd25519, digest: null, use: {} },
+const MAKERS: Readonly<Record<TestAlgorithm, () => KeyPair>> = {
+  RS256: makeRsa,
+  PS256: makeRsa,
+  ES256: makeEc('P-256'),
+  ES384: makeEc('P-384'),
+  ES512: makeEc('P-521'),
+  EdDSA: makeEd25519,
 };
 
 /** The signature algorithms of a test issuer. */
-export type TestAlgorithm = keyof typeof ALGORITHMS;
+export type TestAlgorithm = Algorithm;
 
 const RULES: RulesOf<Values> = {
   domain: text,
   audience: text,
-  algorithm: oneOf(...Object.keys(ALGORITHMS)),
+  algorithm: oneOf(...Object.keys(MAKERS)),
 };
 
 const DEFAULTS: Values = { domain: 'issuer.test', audience: 'https://api.test', algorithm: 'RS256' };
@@ -116,11 +111,11 @@ export interface TestIssuer {
   readonly proof: typeof createProof;
 }
 
-/** RFC 7515 §3.1. `dsaEncoding` is for ECDSA (RFC 7518 §3.4); RSA ignores it. */
+/** RFC 7515 §3.1 */
 function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
   const input = `${encode(header)}.${encode(payload)}`;
-  const { digest, use } = ALGORITHMS[header.alg];
-  const signature = sign(digest, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363', ...use });
+  const { digest, options } = ALGORITHMS[header.alg];
+  const signature = sign(digest, Buffer.from(input), { key, ...options });
   return `${input}.${signature.toString('base64url')}`;
 }
 
@@ -201,7 +196,7 @@ export function createProofKey(): ProofKey {
 
 /** Node 20 hangs if it exports a generated key while the generator is garbage-collected. */
 function createKeys(algorithm: TestAlgorithm) {
-  const { publicKey, privateKey } = ALGORITHMS[algorithm].make();
+  const { publicKey, privateKey } = MAKERS[algorithm]();
   const publicJwk = createPublicKey(String(publicKey)).export({ format: 'jwk' });
   const jwk = { ...publicJwk, kid: randomUUID(), use: 'sig', alg: algorithm };
   return { privateKey: createPrivateKey(String(privateKey)), jwk };

@@ -1,15 +1,9 @@
 // How this API authenticates at an introspection endpoint: with a secret, or with an assertion that it signs.
 // Promises: secret, key and assertion appear in no message.
-import {
-  constants,
-  createPrivateKey,
-  randomBytes,
-  sign,
-  type KeyObject,
-  type SignKeyObjectInput,
-} from 'node:crypto';
+import { createPrivateKey, randomBytes, sign, type KeyObject } from 'node:crypto';
 import { codeOf, isError } from '../../verify/base/encoding.ts';
 import type { Clock } from '../../verify/base/clock.ts';
+import { ALGORITHMS, type Algorithm } from '../../verify/keys/jwk.ts';
 import type { Understand } from '../key-access.ts';
 
 /** What an introspection request has besides the token. */
@@ -35,9 +29,8 @@ function formEncoded(text: string) {
 }
 
 export interface SigningKey {
-  readonly alg: string;
-  readonly digest: string | null;
-  readonly input: KeyObject | SignKeyObjectInput;
+  readonly alg: Algorithm;
+  readonly key: KeyObject;
 }
 
 const LEAST_BITS = 2048;
@@ -57,20 +50,14 @@ export const signingKeyIn: Understand<SigningKey> = (content) => {
   }
 };
 
-/** RFC 7518 §3.4, §3.5, RFC 8037 §3.1. `undefined` for any other kind of key. */
+/** `undefined` for a kind of key that no algorithm here is for. */
 function describeKey(key: KeyObject): SigningKey | undefined {
   const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {};
   const { asymmetricKeyType: type } = key;
-  if (type === 'ed25519') return { alg: 'EdDSA', digest: null, input: key };
-
-  if (type === 'rsa' && modulusLength >= LEAST_BITS) {
-    const pss = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 };
-    return { alg: 'PS256', digest: 'sha256', input: { key, ...pss } };
-  }
-
-  const input = { key, dsaEncoding: 'ieee-p1363' } as const;
-  if (namedCurve === 'prime256v1') return { alg: 'ES256', digest: 'sha256', input };
-  return namedCurve === 'secp384r1' ? { alg: 'ES384', digest: 'sha384', input } : undefined;
+  if (type === 'ed25519') return { alg: 'EdDSA', key };
+  if (type === 'rsa' && modulusLength >= LEAST_BITS) return { alg: 'PS256', key };
+  if (namedCurve === 'prime256v1') return { alg: 'ES256', key };
+  return namedCurve === 'secp384r1' ? { alg: 'ES384', key } : undefined;
 }
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -85,10 +72,11 @@ interface AssertionOptions {
 /** RFC 7523 §2.2, §3. The audience is the issuer alone, so that no other server can use the assertion. */
 export function createAssertion(
   { clientId, issuer, keyId }: AssertionOptions,
-  { alg, digest, input }: SigningKey,
+  { alg, key }: SigningKey,
   clock: Clock,
 ): Authenticate {
   const header = { alg, kid: keyId };
+  const { digest, options } = ALGORITHMS[alg];
 
   return function authenticate() {
     const exp = Math.floor(clock.now() / 1000) + ASSERTION_SECONDS;
@@ -96,7 +84,7 @@ export function createAssertion(
     const claims = { iss: clientId, sub: clientId, aud: issuer, jti, exp };
     const text = [header, claims].map(encode).join('.');
 
-    const signature = sign(digest, Buffer.from(text), input).toString('base64url');
+    const signature = sign(digest, Buffer.from(text), { key, ...options }).toString('base64url');
     const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: `${text}.${signature}` };
     return { headers: {}, form };
   };

@@ -21,8 +21,8 @@ const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
 /** RFC 7518 §3.5 */
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } as const;
 
-/** Algorithm → its key type (RFC 7518 §3.1, RFC 8037 §3.1) and what crypto.verify needs. */
-const ALGORITHMS = {
+/** Algorithm → its key type (RFC 7518 §3.1, RFC 8037 §3.1) and what crypto.verify and crypto.sign need. */
+export const ALGORITHMS = {
   ES256: { kty: 'EC', crv: 'P-256', digest: 'sha256', options: ECDSA },
   ES384: { kty: 'EC', crv: 'P-384', digest: 'sha384', options: ECDSA },
   ES512: { kty: 'EC', crv: 'P-521', digest: 'sha512', options: ECDSA },
