@@ -2,7 +2,7 @@
 // the decision, replies, and the observer of requests.
 import { nothing, type Clock } from '../verify/base/clock.ts';
 import type { Log, Surroundings } from '../verify/base/events.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import { createSenderCheck } from '../verify/caller.ts';
 import { LocalReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import { createIssuers, haveKeys } from '../verify/issuers.ts';

@@ -1,7 +1,7 @@
 // The checks for a server that you already have. Promises: several gates can share a process, and none keeps
 // it alive; nothing is written unless `log` is given. Loads no routes, listener, settings or part.
 import { systemClock as clock } from '../verify/base/clock.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import { createChecks } from './checks.ts';
 import type { Judged } from './events.ts';
 import { createGateMethods } from './foreign/gate.ts';

@@ -6,13 +6,13 @@ import {
   someFunction,
   textMatching,
   throwProblem,
+  Part,
   type Given,
   type Rule,
   type RulesOf,
 } from '../verify/base/option.ts';
 import { ignoreErrors } from '../verify/base/clock.ts';
 import { EVENTS, type Count, type Log, type LogLevel, type Surroundings } from '../verify/base/events.ts';
-import { Part } from '../verify/base/part.ts';
 import type { ConfirmCertificate } from '../verify/caller.ts';
 import type { DpopMode } from '../verify/credentials.ts';
 import { OwnReplayStore, type CreateReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';

@@ -5,10 +5,10 @@ import {
   listOf,
   readOptions,
   textMatching,
+  Part,
   type Given,
   type RulesOf,
 } from '../verify/base/option.ts';
-import { Part } from '../verify/base/part.ts';
 import type { Cors, CorsContext, CorsPart } from '../gate/options.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
 import { fieldValues, type RequestFacts } from '../verify/request/facts.ts';

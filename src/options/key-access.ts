@@ -8,8 +8,7 @@ import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { codeOf } from '../verify/base/encoding.ts';
 import type { FetchErrorReason } from '../verify/base/events.ts';
-import { readOptions, text, throwProblem, type Rule, type RulesOf } from '../verify/base/option.ts';
-import { Part } from '../verify/base/part.ts';
+import { readOptions, text, throwProblem, Part, type Rule, type RulesOf } from '../verify/base/option.ts';
 import type { KeyAccess, KeyAccessPart } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';
 

@@ -10,8 +10,7 @@ import {
   type LogLevel,
   type Printable,
 } from '../verify/base/events.ts';
-import { boolean, oneOf, readPlainOptions, type Given, type RulesOf } from '../verify/base/option.ts';
-import { Part } from '../verify/base/part.ts';
+import { boolean, oneOf, readPlainOptions, Part, type Given, type RulesOf } from '../verify/base/option.ts';
 import type { LogPart } from '../gate/options.ts';
 
 interface LogValues {

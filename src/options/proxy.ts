@@ -2,8 +2,7 @@
 // TLS inside the tunnel. Promises: no byte of the proxy counts as the provider's.
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
-import { isDecodable, requireGood, textMatching, type Rule } from '../verify/base/option.ts';
-import { Part } from '../verify/base/part.ts';
+import { isDecodable, requireGood, textMatching, Part, type Rule } from '../verify/base/option.ts';
 import type { ConnectPart } from '../verify/options.ts';
 import type { Limits } from '../verify/keys/fetch.ts';
 import { FetchError } from '../verify/keys/jwks.ts';

@@ -6,11 +6,11 @@ import {
   readOptions,
   text,
   textMatching,
+  Part,
   type Given,
   type Rule,
   type RulesOf,
 } from '../verify/base/option.ts';
-import { Part } from '../verify/base/part.ts';
 import type { IssuerValues } from '../verify/options.ts';
 import { publicUrl } from '../verify/urls.ts';
 import { refuseMethod, type Refusal } from '../verify/base/refusal.ts';

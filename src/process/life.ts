@@ -4,8 +4,7 @@
 import type { Clock } from '../verify/base/clock.ts';
 import { isJsonObject, isPlain } from '../verify/base/encoding.ts';
 import { describeBug, type Log } from '../verify/base/events.ts';
-import { readPlainOptions, someFunction, type Rule } from '../verify/base/option.ts';
-import { Part } from '../verify/base/part.ts';
+import { readPlainOptions, someFunction, Part, type Rule } from '../verify/base/option.ts';
 import { NO_PROOFS } from '../gate/options.ts';
 import type { ListeningService } from '../service/create-service.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';

@@ -5,7 +5,7 @@ import { Index } from '../service/routes/pattern.ts';
 import { literalsOf, type Route, type Routes } from '../service/routes/route.ts';
 import { namesFor } from '../settings/names.ts';
 import type { FetchErrorReason, Fields, LogEvent } from '../verify/base/events.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import type { Issuer, Probed } from '../verify/token/verify.ts';
 import { introspectionOf, summaryOf, type Deployment } from './summary.ts';
 

@@ -4,7 +4,7 @@
 import { catching } from '../verify/base/encoding.ts';
 import { describeBug, printable, printableSetting, type Log } from '../verify/base/events.ts';
 import { systemClock as clock } from '../verify/base/clock.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import { VERSION } from '../verify/base/version.ts';
 import {
   createListeningService,

@@ -5,7 +5,7 @@ import type { Routes } from '../service/routes/route.ts';
 import type { Loaded } from '../settings/load-settings.ts';
 import type { IssuerSettings } from '../settings/load.ts';
 import { printable, printableSetting } from '../verify/base/events.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import { ALGORITHM_NAMES } from '../verify/keys/jwk.ts';
 import { DEFAULT_ALGORITHMS, type Introspection, type TenantsPart } from '../verify/options.ts';
 

@@ -4,7 +4,7 @@ import { createChecks, type Checks } from '../gate/checks.ts';
 import type { Early } from '../gate/decide.ts';
 import { open } from '../gate/rules/access.ts';
 import { systemClock, type Clock } from '../verify/base/clock.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
 import { listen } from './connection/listen.ts';

@@ -4,11 +4,11 @@ import {
   someFunction,
   textWithoutBlanks,
   throwProblem,
+  Part,
   type Given,
   type RulesOf,
 } from '../verify/base/option.ts';
 import type { OnResponse } from '../gate/events.ts';
-import { Part } from '../verify/base/part.ts';
 import {
   GATE_DEFAULTS,
   GATE_RULES,

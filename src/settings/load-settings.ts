@@ -1,7 +1,7 @@
 // Loads settings from an environment, and from `.env` and `application.yml` in a directory, as options of a
 // service.
 import { printableSetting, type Log } from '../verify/base/events.ts';
-import { Part } from '../verify/base/part.ts';
+import { Part } from '../verify/base/option.ts';
 import type { IntrospectionOptions } from '../options/introspection/introspection.ts';
 import { FIRST_ISSUER, ISSUER_RULES, SAME_ISSUER, type IssuerOptions } from '../verify/options.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';

@@ -1,6 +1,6 @@
 // The trusted issuers, each with its own keys (RFC 8725 §3.8).
 import type { Surroundings } from './base/events.ts';
-import { Part } from './base/part.ts';
+import { Part } from './base/option.ts';
 import { KeyFetch, withDeadline } from './keys/fetch.ts';
 import { importSigningKey, type ImportKey } from './keys/jwk.ts';
 import { KeySet } from './keys/key-set.ts';

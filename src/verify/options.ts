@@ -12,11 +12,11 @@ import {
   textMatching,
   textWithoutBlanks,
   throwProblem,
+  Part,
   type Given,
   type Rule,
   type RulesOf,
 } from './base/option.ts';
-import { Part } from './base/part.ts';
 import type { SenderOptions } from './caller.ts';
 import type { CreateReplayStore, IsNewProof } from './dpop/replay.ts';
 import type { Connect, FetchKeySet, KeyAccessPart } from './keys/fetch.ts';

@@ -18,7 +18,7 @@ import { authenticated } from '../../src/gate/rules/access.ts';
 import { createProof, createProofKey } from '../../src/testing.ts';
 import { makeIssuer } from '../support/issuer.ts';
 import type { Count, Log, LogLevel, Surroundings } from '../../src/verify/base/events.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { refuse } from '../../src/verify/base/refusal.ts';
 import type { CreateReplayStore } from '../../src/verify/dpop/replay.ts';
 import { TestClock } from '../support/clock.ts';

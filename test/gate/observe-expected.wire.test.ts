@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { composeService } from '../../src/service/create-service.ts';
 import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
 import { systemClock as clock } from '../../src/verify/base/clock.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
 import { Listener } from '../../src/service/connection/listener.ts';
 import { get, upstream } from '../../src/service/routes/route.ts';

@@ -2,7 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { clientCertificates, type ClientCertificatesOptions } from '../../src/certificates.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import type { Refusal } from '../../src/verify/base/refusal.ts';
 import type { ConfirmCertificate } from '../../src/verify/caller.ts';
 import type { DpopMode } from '../../src/verify/credentials.ts';

@@ -5,7 +5,7 @@ import { clientCertificates } from '../../src/certificates.ts';
 import { authenticated, createGate, createService, get, open } from '../../src/gatehouse.ts';
 import { CERTIFICATE_RULES } from '../../src/options/certificates/certificates.ts';
 import { makeIssuer } from '../support/issuer.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import {
   client,
   confirmOf,

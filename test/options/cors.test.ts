@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cors } from '../../src/cors.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 
 function grants(listed: string, origin: string) {
   const part = cors({ origins: [listed] });

@@ -19,7 +19,7 @@ import { inspect } from 'node:util';
 import { createGate } from '../../src/gate.ts';
 import { keyAccess } from '../../src/key-access.ts';
 import { makeIssuer } from '../support/issuer.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { withReason } from '../support/skipped.ts';
 import { CLUSTER_AUTHORITY, directoryFor, TOKEN, USUAL_AUTHORITY } from './key-access-fixture.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { keyAccess, type KeyAccessOptions } from '../../src/key-access.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { connectDirectly, HEADERS, type Connect } from '../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProxy } from '../idp/proxy.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createService, get, open, type ServiceOptions } from '../../src/gatehouse.ts';
 import { createLog, jsonLog } from '../../src/options/log.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
 import { makeIssuer } from '../support/issuer.ts';
 import { captureLog } from '../support/captured.ts';

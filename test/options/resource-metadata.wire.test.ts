@@ -9,7 +9,7 @@ import type { Early } from '../../src/gate/decide.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { tenants } from '../../src/options/tenants/tenants.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import type { Log } from '../../src/verify/base/events.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';

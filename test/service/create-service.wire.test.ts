@@ -421,7 +421,7 @@ for (const [how, setDate] of [
 async function linesOf(program: string): Promise<Record<string, any>[]> {
   const urlOf = (file: string) => new URL(file, import.meta.url).href;
   const code = `import { jsonLog } from '${urlOf('../../dist/log.js')}';
-    import { Part } from '${urlOf('../../dist/verify/base/part.js')}';
+    import { Part } from '${urlOf('../../dist/verify/base/option.js')}';
     import * as gatehouse from '${urlOf('../../dist/gatehouse.js')}';
     ${program}`;
   const command = [process.execPath, '--enable-source-maps', '--input-type=module', '--eval', code];

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { optionsOf } from '../../src/settings/load-settings.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { load, onlyProblem, problemsOf, REQUIRED } from './every-setting.ts';
 
 const KEY_FILE = fileURLToPath(new URL('../idp/tls/client-key.pem', import.meta.url));

@@ -9,7 +9,7 @@ import { loadProfileNow } from '../support/settings.ts';
 import { readServiceOptions, type ServiceOptions } from '../../src/service/options.ts';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
 import { setting } from '../../src/settings/table.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { loadFrom, loadSettings, optionsOf } from '../../src/settings/load-settings.ts';
 import { captureLog } from '../support/captured.ts';
 import {

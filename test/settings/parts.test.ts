@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import type { Resource } from '../../src/gate/options.ts';
 import { createParts } from '../../src/settings/parts.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import type { RequestFacts } from '../../src/verify/request/facts.ts';
 import { captureLog } from '../support/captured.ts';
 

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { ConfigurationError } from '../../src/settings/configuration-error.ts';
 import { loadSettings } from '../../src/gatehouse.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { REQUIRED } from './every-setting.ts';
 
 const TEMPLATE = {

@@ -7,7 +7,7 @@
 export const FLOORS: readonly (readonly [folder: string, names: readonly string[]])[] = [
   [
     'verify/base/',
-    ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'option', 'part', 'cache', 'clock', 'events'],
+    ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'option', 'cache', 'clock', 'events'],
   ],
   ['verify/request/', ['facts', 'uri']],
   ['verify/keys/', ['jwk', 'jwks', 'key-set', 'byte-limit', 'fetch']],

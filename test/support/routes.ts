@@ -7,7 +7,7 @@ import { Responder } from '../../src/service/request/responder.ts';
 import { Listener } from '../../src/service/connection/listener.ts';
 import type { PrefixRule, Route } from '../../src/service/routes/route.ts';
 import type { Count } from '../../src/verify/base/events.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import type { SenderCheck } from '../../src/verify/caller.ts';
 import type { TokenVerifier } from '../../src/verify/token/verify.ts';
 import { clock, senderWith, settingsWith, verifierWith } from './caller.ts';

@@ -19,8 +19,7 @@ import { ISSUER_SETTINGS, type Setting } from '../../src/settings/table.ts';
 import { parseYaml } from '../../src/settings/yaml.ts';
 import type { Clock } from '../../src/verify/base/clock.ts';
 import type { LogLevel } from '../../src/verify/base/events.ts';
-import type { Rule } from '../../src/verify/base/option.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part, type Rule } from '../../src/verify/base/option.ts';
 import { issuerOf, type IssuerValues } from '../../src/verify/options.ts';
 
 /** Settings as environment variables. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { readGateOptions } from '../../src/gate/options.ts';
-import { Part } from '../../src/verify/base/part.ts';
+import { Part } from '../../src/verify/base/option.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { createIssuers, haveKeys } from '../../src/verify/issuers.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';

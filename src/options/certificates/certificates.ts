@@ -9,11 +9,11 @@ import {
   readOptions,
   textMatching,
   throwProblem,
+  Part,
   type Given,
   type Rule,
   type RulesOf,
 } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import { isConfirmable, type ConfirmCertificate } from '../../verify/caller.ts';
 import type { DpopMode } from '../../verify/credentials.ts';

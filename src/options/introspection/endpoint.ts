@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { parseJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
-import { Part } from '../../verify/base/part.ts';
+import { Part } from '../../verify/base/option.ts';
 import { ByteLimit } from '../../verify/keys/byte-limit.ts';
 import {
   connectDirectly,

@@ -8,10 +8,10 @@ import {
   readOptions,
   text,
   throwProblem,
+  Part,
   type Given,
   type RulesOf,
 } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
 import {
   ownerOf,
   type Introspection,

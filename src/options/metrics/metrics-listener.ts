@@ -7,10 +7,10 @@ import {
   integer,
   readPlainOptions,
   textWithoutBlanks,
+  Part,
   type Given,
   type RulesOf,
 } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
 import { listen } from '../../service/connection/listen.ts';
 import { Counting } from './metrics.ts';
 

@@ -3,8 +3,7 @@
 // the server keeps keys until they expire.
 import type { Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
-import { requireGood } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
+import { requireGood, Part } from '../../verify/base/option.ts';
 import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
 import { createClient } from './cluster.ts';

@@ -3,8 +3,15 @@
 // in-flight responses. Loads no gate.
 import { andThen, systemClock, type Clock } from '../../verify/base/clock.ts';
 import type { Surroundings } from '../../verify/base/events.ts';
-import { readOptions, throwProblem, type Given, type Rule, type RulesOf } from '../../verify/base/option.ts';
-import { Part, TAKEN } from '../../verify/base/part.ts';
+import {
+  readOptions,
+  throwProblem,
+  Part,
+  TAKEN,
+  type Given,
+  type Rule,
+  type RulesOf,
+} from '../../verify/base/option.ts';
 import { refuse, Refused, unavailable } from '../../verify/base/refusal.ts';
 import {
   issuerAt,

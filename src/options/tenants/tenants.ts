@@ -6,11 +6,11 @@ import {
   requireGood,
   textWithoutBlanks,
   throwProblem,
+  Part,
   type Given,
   type Rule,
   type RulesOf,
 } from '../../verify/base/option.ts';
-import { Part } from '../../verify/base/part.ts';
 import {
   ISSUER_RULES,
   ownerOf,

@@ -7,7 +7,7 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { ByteBuffer } from '../base/byte-buffer.ts';
 import { parseJsonObject, type JsonObject } from '../base/encoding.ts';
-import { Part } from '../base/part.ts';
+import { Part } from '../base/option.ts';
 import { VERSION } from '../base/version.ts';
 import { ByteLimit } from './byte-limit.ts';
 import { FetchError, otherIssuer } from './jwks.ts';

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
 import { createLog } from '../../../src/options/log.ts';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { issuerOf, type IntrospectToken, type IssuersValues } from '../../../src/verify/options.ts';

@@ -8,7 +8,7 @@ import { introspection, type IntrospectionOptions } from '../../../src/introspec
 import { signingKeyIn } from '../../../src/options/introspection/client.ts';
 import { tenants } from '../../../src/tenants.ts';
 import { makeIssuer } from '../../support/issuer.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { directoryFor } from '../key-access-fixture.ts';
 
 const KEY_FILE = fileURLToPath(new URL('../../idp/tls/client-key.pem', import.meta.url));

@@ -24,7 +24,7 @@ import { cors } from '../../../src/cors.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { redisReplayStore } from '../../../src/options/redis/replay.ts';
 import type { Metrics, Revocations } from '../../../src/gate/options.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import type { Issuer } from '../../../src/verify/token/verify.ts';
 import { createProof, createProofKey } from '../../../src/testing.ts';
 import { makeIssuer } from '../../support/issuer.ts';

@@ -7,7 +7,7 @@ import { slotOf } from '../../../src/options/redis/discovery.ts';
 import { SharedReplayStore } from '../../../src/options/redis/replay.ts';
 import { makeRevocations } from '../../../src/options/redis/revocations.ts';
 import { systemClock } from '../../../src/verify/base/clock.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';

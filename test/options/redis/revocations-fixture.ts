@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import { makeRevocations, type RevocationsWithWriters } from '../../../src/options/redis/revocations.ts';
 import { createLog } from '../../../src/options/log.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { createTokenVerifier } from '../../../src/verify/token/verify.ts';

@@ -9,7 +9,7 @@ import { introspection } from '../../../src/introspection.ts';
 import { createRevocations } from '../../../src/revocations.ts';
 import { tenants } from '../../../src/tenants.ts';
 import { makeIssuer } from '../../support/issuer.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { TestClock } from '../../support/clock.ts';
 import { until } from '../../support/watch.ts';
 import { deliver, startFakeStore, type Say } from '../fake-store.ts';

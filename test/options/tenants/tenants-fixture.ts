@@ -1,5 +1,5 @@
 /* Issuers with tenants, made of options as a gate makes them, with keys from the test and a clock that it moves. */
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { readGateOptions, type GateOptions } from '../../../src/gate/options.ts';
 import { createLog } from '../../../src/options/log.ts';
 import { tenants, type TenantsOptions } from '../../../src/tenants.ts';

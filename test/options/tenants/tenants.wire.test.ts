@@ -19,7 +19,7 @@ import { createRevocations } from '../../../src/revocations.ts';
 import { tenants, type TenantsOptions } from '../../../src/tenants.ts';
 import { createProofKey, createTestIssuer } from '../../../src/testing.ts';
 import { systemClock } from '../../../src/verify/base/clock.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { createTestLog } from '../../support/settings.ts';
 import { client, otherClient, written } from '../certificates-fixture.ts';
 import { startFakeStore } from '../fake-store.ts';

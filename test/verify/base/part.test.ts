@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { createGate, createService, get, open, type GateOptions } from '../../../src/gatehouse.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { clientCertificates } from '../../../src/certificates.ts';
 import { cors } from '../../../src/cors.ts';
 import { keyAccess } from '../../../src/key-access.ts';

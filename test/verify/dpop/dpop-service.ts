@@ -5,7 +5,7 @@ import { createAnswers } from '../../../src/gate/checks.ts';
 import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { Pipeline } from '../../../src/service/request/pipeline.ts';
 import { Responder } from '../../../src/service/request/responder.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Listener } from '../../../src/service/connection/listener.ts';
 import { routesA } from '../../../src/profiles/a.ts';

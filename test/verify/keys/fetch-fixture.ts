@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import { throughProxy } from '../../../src/options/proxy.ts';
-import { Part } from '../../../src/verify/base/part.ts';
+import { Part } from '../../../src/verify/base/option.ts';
 import { KeyFetch, withDeadline, type Connect, type KeySource } from '../../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
 import type { FetchErrorReason } from '../../../src/verify/base/events.ts';
