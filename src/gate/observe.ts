@@ -11,8 +11,7 @@ import {
   type Log,
   type RequestReason,
 } from '../verify/base/events.ts';
-import type { RawRequest } from '../verify/request/facts.ts';
-import { requestUri, type UriOptions } from '../verify/request/uri.ts';
+import { requestUri, type RawRequest, type UriOptions } from '../verify/request/facts.ts';
 import type { Issuer } from '../verify/token/verify.ts';
 import type { Arrival, RequestRecord } from './decide.ts';
 import { traceparentOf } from './tell.ts';

@@ -2,8 +2,7 @@
 // Promises: a hook delays and changes no response; if it fails, the log says so, at most once a minute.
 import { isIP } from 'node:net';
 import { describeBug } from '../verify/base/events.ts';
-import { lastHop } from '../verify/request/uri.ts';
-import { fieldValues } from '../verify/request/facts.ts';
+import { lastHop, fieldValues } from '../verify/request/facts.ts';
 import type { ClientAddressOf, CreateTell } from './events.ts';
 
 /** W3C Trace Context §3.2.2, §4.3: no id is zero. Versions after 00 may be longer. */

@@ -4,16 +4,14 @@
 import { isListOf, catching } from '../verify/base/encoding.ts';
 import { refuse, Refused, refuseMethod } from '../verify/base/refusal.ts';
 import { claimsOf, type Caller } from '../verify/caller.ts';
-import { fieldValues, isAmbiguous, readFacts } from '../verify/request/facts.ts';
-import { forwardedUri } from '../verify/request/uri.ts';
+import { fieldValues, isAmbiguous, readFacts, forwardedUri } from '../verify/request/facts.ts';
 import { NO_CONTENT } from '../gate/replies/reply.ts';
 import { extendRecord, type Early } from '../gate/decide.ts';
 import type { Exchange } from '../service/request/exchange.ts';
 import type { Readers } from '../service/request/pipeline.ts';
 import { HandlerReply } from '../service/routes/handler-result.ts';
-import { withHandler } from '../service/routes/route.ts';
+import { withHandler, type Route, type Routes } from '../service/routes/route.ts';
 import { createRouter } from '../service/routes/router.ts';
-import type { Route, Routes } from '../service/routes/route.ts';
 
 const READS = ['GET', 'HEAD'];
 

@@ -1,6 +1,6 @@
 // The rules for host names and URLs that options hold.
 import { textMatching, type Rule } from './base/option.ts';
-import { normalUri } from './request/uri.ts';
+import { normalUri } from './request/facts.ts';
 
 export const host: Rule = (value) => {
   if (typeof value !== 'string') return 'must be text';

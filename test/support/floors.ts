@@ -9,7 +9,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
     'verify/base/',
     ['version', 'refusal', 'encoding', 'byte-buffer', 'sealed', 'option', 'cache', 'clock', 'events'],
   ],
-  ['verify/request/', ['facts', 'uri']],
+  ['verify/request/', ['facts']],
   ['verify/keys/', ['jwk', 'jwks', 'key-set', 'byte-limit', 'fetch']],
   ['verify/jws/', ['jws']],
   ['verify/token/', ['claims', 'verify']],

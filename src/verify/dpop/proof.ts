@@ -6,8 +6,7 @@ import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 import { factsOf, importProofKey, isOneOf, type Algorithm, type VerificationKey } from '../keys/jwk.ts';
-import type { RequestFacts } from '../request/facts.ts';
-import { isSameUri, requestUri, type UriOptions } from '../request/uri.ts';
+import { isSameUri, requestUri, type RequestFacts, type UriOptions } from '../request/facts.ts';
 import { mediaType, parseCompact, verifySignature, type UnverifiedJws } from '../jws/jws.ts';
 
 const MAX_IMPORTED_KEYS = 1_000;

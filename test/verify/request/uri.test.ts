@@ -3,9 +3,14 @@ import { Socket } from 'node:net';
 import { test } from 'node:test';
 import { TLSSocket } from 'node:tls';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { readHost } from '../../../src/verify/request/facts.ts';
+import {
+  readHost,
+  isSameUri,
+  normalUri,
+  requestUri,
+  type UriOptions,
+} from '../../../src/verify/request/facts.ts';
 import { IMPOSSIBLE_HOSTS, POSSIBLE_HOSTS } from '../../support/spellings.ts';
-import { isSameUri, normalUri, requestUri, type UriOptions } from '../../../src/verify/request/uri.ts';
 import { unlessRefused } from '../../support/refused.ts';
 
 /** Normal forms with other spellings. */
