@@ -46,7 +46,7 @@ const GRANTS: Readonly<Record<string, readonly string[]>> = {
   'verify/dpop/replay.ts': ['node:crypto'],
   'verify/dpop/proof.ts': ['node:crypto'],
   'gate/tell.ts': ['node:net'],
-  'gate/foreign/gate.ts': ['type node:http'],
+  'gate/create-gate.ts': ['type node:http'],
   'gate/foreign/verdict.ts': ['type node:http'],
   'service/routes/handler-request.ts': ['type node:http'],
   'service/fetch/mount.ts': ['type node:http'],

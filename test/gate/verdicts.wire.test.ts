@@ -18,7 +18,7 @@ import { createMetrics } from '../../src/metrics.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { createProof, createProofKey } from '../../src/testing.ts';
 import { makeIssuer } from '../support/issuer.ts';
-import { createGateMethods } from '../../src/gate/foreign/gate.ts';
+import { createGateMethods } from '../../src/gate/create-gate.ts';
 import { turnAway } from '../../src/gate/decide.ts';
 import { unavailable } from '../../src/verify/base/refusal.ts';
 import { clock } from '../support/caller.ts';

@@ -20,7 +20,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['gate/', ['decide', 'events', 'tell', 'observe']],
   ['gate/replies/', ['refusal-replies']],
   ['gate/', ['options', 'checks']],
-  ['gate/foreign/', ['verdict', 'request', 'gate']],
+  ['gate/foreign/', ['verdict', 'request']],
   ['gate/', ['create-gate']],
   ['service/routes/', ['schema']],
   ['service/request/', ['exchange']],

@@ -14,7 +14,7 @@ import {
   type GateRequest,
 } from '../../../src/gatehouse.ts';
 import type { Judged, Tell, VerdictEvent } from '../../../src/gate/events.ts';
-import { createGateMethods } from '../../../src/gate/foreign/gate.ts';
+import { createGateMethods } from '../../../src/gate/create-gate.ts';
 import { cors } from '../../../src/options/cors.ts';
 import { resourceMetadata } from '../../../src/options/resource-metadata.ts';
 import { createProof, createProofKey, createTestIssuer } from '../../../src/testing.ts';
