@@ -7,17 +7,9 @@ export {
   type Access,
   type DecidedAccess,
 } from './gate/rules/access.ts';
-export {
-  scope,
-  anyScope,
-  claimEquals,
-  claimIncludes,
-  claimCheck,
-  recentLogin,
-  type Guard,
-  type LoginDemands,
-} from './gate/rules/guards.ts';
+export { scope, anyScope, claimEquals, claimIncludes, claimCheck, type Guard } from './gate/rules/guards.ts';
 export type { AnyGuard } from './gate/rules/further.ts';
+export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';

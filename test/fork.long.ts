@@ -27,7 +27,8 @@ function readReport({ parameters }: RouteRequest<Caller>): object {
 const NEW_FILE = `// The routes of another team, beside the profiles.
 import { fail, noContent } from '../service/routes/handler-reply.ts';
 import { authenticated, needs, open, optional } from '../gate/rules/access.ts';
-import { claimCheck, claimIncludes, recentLogin, scope } from '../gate/rules/guards.ts';
+import { claimCheck, claimIncludes, scope } from '../gate/rules/guards.ts';
+import { recentLogin } from '../gate/rules/recent-login.ts';
 import { del, get, post, put, under, type Routes } from '../service/routes/route.ts';
 import { json } from '../service/routes/inputs.ts';
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createDecide, type Asked, type DecideOptions } from '../../src/gate/decide.ts';
 import { authenticated, needs, open, optional } from '../../src/gate/rules/access.ts';
-import { claimCheck, scope, recentLogin } from '../../src/gate/rules/guards.ts';
+import { claimCheck, scope } from '../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../src/gate/rules/recent-login.ts';
 import { callerWith, clock, senderWith, tokenWith, verifyToken } from '../support/caller.ts';
 
 const surroundings = { clock, log: () => {}, count: undefined };

@@ -7,7 +7,8 @@ import type { Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { decision, type DecisionOptions, type DecisionRequest } from '../../src/decisions.ts';
 import { authenticated, needs, open, type DecidedAccess } from '../../src/gate/rules/access.ts';
-import { claimEquals, scope, recentLogin } from '../../src/gate/rules/guards.ts';
+import { claimEquals, scope } from '../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../src/gate/rules/recent-login.ts';
 import { createGate } from '../../src/gate/create-gate.ts';
 import { json, query } from '../../src/service/routes/inputs.ts';
 import {

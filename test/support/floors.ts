@@ -16,7 +16,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['verify/dpop/', ['replay', 'proof']],
   ['verify/', ['credentials', 'caller', 'urls', 'options', 'issuers']],
   ['gate/replies/', ['reply']],
-  ['gate/rules/', ['guards', 'further', 'access']],
+  ['gate/rules/', ['guards', 'further', 'recent-login', 'access']],
   ['gate/', ['decide', 'events', 'tell', 'observe']],
   ['gate/replies/', ['refusal-replies']],
   ['gate/', ['options', 'checks']],

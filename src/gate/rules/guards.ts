@@ -1,13 +1,11 @@
-// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md), a recent or strong login
-// among it (RFC 9470). Promises: compares type and value; never converts, never looks for substrings. Does not
-// decide when a guard is checked: gate/rules/access.ts checks a login last.
+// Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
+// and value; never converts, never looks for substrings.
 import { isPromise } from '../../verify/base/clock.ts';
 import { isFiniteNumber, isListOf } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { parametersText } from '../replies/reply.ts';
 
 /** For the functions of this package that make guards. */
 export class MadeGuard<Further = undefined> {
@@ -164,43 +162,3 @@ export function requireShowable(name: string, shown: string) {
   const isShown = isListOf(SHOWABLE, [shown]);
   if (!isShown) throw new TypeError(`${name}: needs 1 to 200 printable ASCII characters except ", \\ and =`);
 }
-
-/** Needs at least one member. */
-export interface LoginDemands {
-  /** Values of the claim `acr`, preferred first. */
-  readonly acr?: OneOrMore | undefined;
-  /** Since the claim `auth_time`; an integer from 0. */
-  readonly maxAgeSeconds?: number | undefined;
-}
-
-/**
- * Demands a recent login (`maxAgeSeconds`), one of the kinds in `acr`, or both (RFC 9470). Checked after all
- * other guards. Throws a `TypeError` for invalid demands.
- *
- * @example needs(scope('pay'), recentLogin({ acr: ['mfa'], maxAgeSeconds: 300 }))
- */
-export function recentLogin(login: LoginDemands): Guard {
-  const { acr, maxAgeSeconds, ...others }: LoginDemands = Object(login);
-  const isAcr = acr === undefined || isListOf(WORD, acr);
-  const isAge = maxAgeSeconds === undefined || isWholeNumber(maxAgeSeconds);
-  const isNothing = acr === undefined && maxAgeSeconds === undefined;
-  if (!isAcr || !isAge || isNothing || Object.keys(others).length > 0) {
-    throw new TypeError(
-      'recentLogin needs acr (a list of words), maxAgeSeconds (a whole number from 0) or both',
-    );
-  }
-
-  const wanted = acr?.slice();
-  // RFC 9470 §3
-  const demands = { acr_values: wanted?.join(' '), max_age: maxAgeSeconds?.toString() };
-
-  function passes(caller: Caller) {
-    if (wanted?.every((word) => word !== caller.claims.acr)) return false;
-    return maxAgeSeconds === undefined || caller.hasLoggedInWithin(maxAgeSeconds);
-  }
-
-  const refused = refuse('login-insufficient', { demands });
-  return new MadeGuard(`login ${parametersText(demands)}`, passes, refused, undefined);
-}
-
-const isWholeNumber = (value: number) => Number.isInteger(value) && value >= 0 && value < 1e15;

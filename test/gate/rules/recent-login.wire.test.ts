@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { needs, open } from '../../../src/gate/rules/access.ts';
-import { claimEquals, scope, recentLogin, type LoginDemands } from '../../../src/gate/rules/guards.ts';
+import { claimEquals, scope } from '../../../src/gate/rules/guards.ts';
+import { recentLogin, type LoginDemands } from '../../../src/gate/rules/recent-login.ts';
 import { get, under } from '../../../src/service/routes/route.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../../support/caller.ts';
 import { startRoutes, type RoutesToTest } from '../../support/routes.ts';

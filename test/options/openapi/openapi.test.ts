@@ -4,21 +4,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { claims, decision } from '../../../src/decisions.ts';
 import { openApi, type OpenApiDetails, type OpenApiInfo } from '../../../src/openapi.ts';
-import { authenticated, needs, open, optional, type Access } from '../../../src/gate/rules/access.ts';
-import { anyScope, claimCheck, claimEquals, scope, recentLogin } from '../../../src/gate/rules/guards.ts';
+import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
+import { anyScope, claimCheck, claimEquals, scope } from '../../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
 import { bytes, json, query } from '../../../src/service/routes/inputs.ts';
-import {
-  del,
-  get,
-  patch,
-  post,
-  put,
-  under,
-  upstream,
-  type Route,
-  type Routes,
-} from '../../../src/service/routes/route.ts';
+import { del, get, patch, post, put, under, upstream } from '../../../src/service/routes/route.ts';
+import type { Access } from '../../../src/gate/rules/access.ts';
+import type { Route, Routes } from '../../../src/service/routes/route.ts';
 import type { Caller } from '../../../src/verify/caller.ts';
 
 const INFO = { title: 'Orders', version: '1.2.3' };

@@ -1,7 +1,8 @@
 /* The types of what a handler receives and may return follow from its route. The compiler is the test: each
    marked line must be an error. */
 import { authenticated, needs, open, optional } from '../../../src/gate/rules/access.ts';
-import { scope, recentLogin } from '../../../src/gate/rules/guards.ts';
+import { scope } from '../../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { mount } from '../../../src/service/fetch/mount.ts';
 import type { TestIssuerOptions } from '../../../src/testing/test-issuer.ts';
 import {

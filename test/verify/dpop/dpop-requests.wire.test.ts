@@ -6,7 +6,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import { REFUSALS } from '../../../src/verify/base/refusal.ts';
 import { authenticated, needs } from '../../../src/gate/rules/access.ts';
-import { recentLogin } from '../../../src/gate/rules/guards.ts';
+import { recentLogin } from '../../../src/gate/rules/recent-login.ts';
 import { get } from '../../../src/service/routes/route.ts';
 import { LocalReplayStore } from '../../../src/verify/dpop/replay.ts';
 import { createService } from '../../../src/service/create-service.ts';
