@@ -1,8 +1,8 @@
-// The checks for a server that you already have: Host → path → early replies → credentials → token → sender →
-// access. An access that ignores credentials checks only the form of the request. Promises: several gates can
-// share a process, and none keeps it alive; nothing is written unless `log` is given. Reads no body, adds
-// nothing to the request, and does not bound what the server lets in. Loads no routes, listener, settings or
-// part.
+// The checks for a server that you already have: Host → path → early replies → credentials → token → sender
+// → access. An access that ignores credentials checks only the form of the request. Promises: several gates
+// can share a process, and none keeps it alive; nothing is written unless `log` is given. Reads no body,
+// adds nothing to the request, and does not bound what the server lets in. Loads no routes, listener,
+// settings or part.
 import type { ServerResponse } from 'node:http';
 import { attempt, andThen, systemClock, type Clock, type MaybePromise } from '../verify/base/clock.ts';
 import { UsageError } from '../verify/base/events.ts';

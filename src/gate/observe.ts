@@ -2,14 +2,13 @@
 // also what a refused token or proof was compared with: what options, routes and keys say, and of the request
 // only its bounded host and path. Trusts its callers to call it once per request. Does not limit what lines
 // may hold: verify/base/events.ts does.
-import type { Clock } from '../verify/base/clock.ts';
 import {
   printable,
   printableSetting,
-  type Count,
   type Fields,
   type Log,
   type RequestReason,
+  type Surroundings,
 } from '../verify/base/events.ts';
 import { requestUri, type RawRequest, type UriOptions } from '../verify/request/facts.ts';
 import type { Issuer } from '../verify/token/verify.ts';
@@ -58,11 +57,9 @@ export interface Meter {
 }
 
 /** Without `log`, nothing is logged or summarized. */
-interface ObserverOptions {
-  readonly clock: Clock;
+interface ObserverOptions extends Pick<Surroundings, 'clock' | 'count'> {
   readonly log: Log | undefined;
   readonly isAccessLogged: boolean;
-  readonly count: Count | undefined;
   readonly meter: Meter | undefined;
   /** Without it, single refusals are not logged. */
   readonly expect: Expect | undefined;

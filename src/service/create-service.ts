@@ -1,7 +1,6 @@
 // Routes behind the checks, on a listener of their own. Promises: several services can share a process, and a
 // stopped one does not keep it alive. Loads no settings and no part; handles no signals.
 import { createChecks, type Checks } from '../gate/checks.ts';
-import type { Early } from '../gate/decide.ts';
 import { open } from '../gate/rules/access.ts';
 import { systemClock, type Clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/option.ts';
@@ -75,7 +74,7 @@ export const OWN_ROUTES: Kind = {
 export function createRouteReaders(
   { routes, rules }: Routes,
   ownRoutes: readonly Route[],
-  early?: Early,
+  early?: Readers['early'],
   ownPaths?: readonly string[],
 ): Readers {
   const withoutMounts = routes.filter((route) => !isMount(route));

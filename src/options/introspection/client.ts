@@ -77,6 +77,7 @@ export function createAssertion(
 ): Authenticate {
   const header = { alg, kid: keyId };
   const { digest, options } = ALGORITHMS[alg];
+  const input = { key, ...options };
 
   return function authenticate() {
     const exp = Math.floor(clock.now() / 1000) + ASSERTION_SECONDS;
@@ -84,7 +85,7 @@ export function createAssertion(
     const claims = { iss: clientId, sub: clientId, aud: issuer, jti, exp };
     const text = [header, claims].map(encode).join('.');
 
-    const signature = sign(digest, Buffer.from(text), { key, ...options }).toString('base64url');
+    const signature = sign(digest, Buffer.from(text), input).toString('base64url');
     const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: `${text}.${signature}` };
     return { headers: {}, form };
   };

@@ -4,7 +4,6 @@ import { FETCH_ERROR_REASONS, type Count, type CountedEvent } from '../../verify
 import { REFUSALS } from '../../verify/base/refusal.ts';
 import type { Meter } from '../../gate/observe.ts';
 import type { Metrics, Watched } from '../../gate/options.ts';
-import type { MatchedRoute } from '../../gate/decide.ts';
 import { gaugesOf, processGauges, type Gauge } from './gauges.ts';
 
 const REASONS = Object.values(REFUSALS).flatMap(Object.keys);
@@ -142,7 +141,7 @@ export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
     for (const word of words) this.#sample(COUNTERS[event](word, issuer));
   }
 
-  #foreseeRoutes(routes: readonly MatchedRoute[]) {
+  #foreseeRoutes(routes: Watched['routes']) {
     for (const { method, pattern } of routes) {
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) {
         // From 0: Prometheus sees no rise in a series that begins at 1, so an alert would miss the first 500.

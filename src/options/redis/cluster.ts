@@ -1,7 +1,7 @@
 // The client of a store, whatever its address names: a link to one server or, in a cluster, which node has a
-// key, one link to each node, and what to do when slots or masters move. Promises: a command is sent twice only
-// if the first node did not carry it out; its second reply comes within a second of the first sending, or none
-// does.
+// key, one link to each node, and what to do when slots or masters move. Promises: a command is sent twice
+// only if the first node did not carry it out; its second reply comes within a second of the first sending,
+// or none does.
 import type { Clock } from '../../verify/base/clock.ts';
 import { MAX_WAITING, REPLY_MILLIS, type Settle } from './connection.ts';
 import {

@@ -1,7 +1,7 @@
 // How many key sets of tenants are fetched at a time, and how often for unknown keys. Promises: tenants whose
 // provider hangs or fails leave room for the others, and unauthenticated clients cause no flood of fetches.
 import type { Clock } from '../../verify/base/clock.ts';
-import { FetchError } from '../../verify/keys/jwks.ts';
+import { rejectionBy } from '../../verify/keys/fetch.ts';
 
 const MOST = 20;
 /** Of sets whose last fetch failed. */
@@ -71,11 +71,6 @@ export class Slots {
     return [...this.#running].filter(({ isAgain }) => isAgain).length;
   }
 }
-
-const rejectionBy = (signal: AbortSignal) =>
-  new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new FetchError('timeout')));
-  });
 
 const MOST_A_SECOND = 10;
 

@@ -1,11 +1,10 @@
 // The key sets of an issuer whose tenants have one each. Promises: a set is fetched for the first token of
 // its tenant, and again only for one that needs it; addresses are made of the list alone. To the outside, all
 // sets are one: one of them is kept fresh, so that the issuer is ready before any token comes.
-import type { MaybePromise } from '../../verify/base/clock.ts';
 import { printable, type Count, type Log, type Surroundings } from '../../verify/base/events.ts';
-import { refuse, type Refused } from '../../verify/base/refusal.ts';
+import { refuse } from '../../verify/base/refusal.ts';
 import { withDeadline, type FetchKeySet } from '../../verify/keys/fetch.ts';
-import type { Algorithm, ImportKey, VerificationKey } from '../../verify/keys/jwk.ts';
+import type { Algorithm, ImportKey } from '../../verify/keys/jwk.ts';
 import {
   KeySet,
   MAX_AGE_MILLIS,
@@ -69,7 +68,7 @@ class TenantSet {
     count?.(event, word, name);
   };
 
-  find(kid: string | undefined, algorithm: Algorithm): MaybePromise<VerificationKey | Refused> {
+  find(kid: string | undefined, algorithm: Algorithm) {
     this.#askedAtMillis = this.#around.clock.monotonic();
     const isPaused = this.#askedAtMillis - this.#fetchedAtMillis < REQUEST_PAUSE_MILLIS;
     // Also after an error: nothing else fetches again.

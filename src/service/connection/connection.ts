@@ -1,7 +1,6 @@
 // One connection: its in-flight responses, and how long it has been idle, unread or ended. Promises: ends
 // after its responses, in stages, so that no reset overtakes them; keeps nothing of a request after its
 // response. Does not time header fields: Node does.
-import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { AfterLast, Exchange } from '../request/exchange.ts';
 
@@ -45,7 +44,7 @@ export class Connection {
   /** The last response is known: nothing after it is read or run. */
   isEnding = false;
   /** In a drain: the response that closes the connection. */
-  #last: ServerResponse | undefined;
+  #last: Exchange['response'] | undefined;
 
   #bytesRead = 0;
   #bytesWritten = 0;

@@ -1,13 +1,12 @@
 // A prefix for a Fetch handler, such as the router of another library. Promises: its request has no token,
 // proof or field of a client certificate; its body is counted as it is read. Does not check what the handler
 // makes of the path.
-import type { IncomingMessage } from 'node:http';
 import { andThen } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { readHost, requestUri } from '../../verify/request/facts.ts';
+import { readHost, requestUri, type RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Field } from '../../gate/replies/reply.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { beginBody, type BodySource } from '../routes/body.ts';
@@ -85,7 +84,7 @@ function requestFrom(context: HandlerRequest, options: MountOptions, limitBytes:
 }
 
 /** A path prefix of the public URL is not of the path that the service sees. */
-function originOf({ rawHeaders, httpVersion }: IncomingMessage, { publicUrl, trustProxy }: MountOptions) {
+function originOf({ rawHeaders, httpVersion }: RawRequest, { publicUrl, trustProxy }: MountOptions) {
   if (publicUrl !== undefined) return new URL(publicUrl).origin;
 
   const host = readHost(rawHeaders, httpVersion);

@@ -17,7 +17,6 @@ import { discard } from '../fetch/stream.ts';
 import { CLIENT_GONE } from '../routes/body.ts';
 import { HandlerRequest, queryOf, type HandlerOptions, type Inputs } from '../routes/handler-request.ts';
 import type { Match, Matched } from '../routes/router.ts';
-import type { Route } from '../routes/route.ts';
 import { checkMessage, type Exchange } from './exchange.ts';
 
 /** What is asked, and which route it is about. */
@@ -114,7 +113,7 @@ export class Pipeline {
     return hasInputs ? this.#readInputs(exchange, route, facts.path).then(handle) : handle();
   }
 
-  async #readInputs(exchange: Exchange, { query, body }: Route, path: string) {
+  async #readInputs(exchange: Exchange, { query, body }: Match['route'], path: string) {
     const read: Inputs = {};
     if (query !== undefined) {
       read.query = await this.#withinTime(exchange, query.check(queryOf(exchange.request, path)));

@@ -1,7 +1,6 @@
 // Writes the response to each request. Trusts the fields of a reply, checked when it was made. Promises: a
 // request gets one response in one write, unless its connection ends first; an unread body ends the
 // connection; a bug is a 500 that reveals nothing; no error escapes.
-import type { ServerResponse } from 'node:http';
 import { andThen, attempt, nothing, type Clock } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { Refused } from '../../verify/base/refusal.ts';
@@ -104,7 +103,7 @@ export class Responder {
 
   /** Writes the response or, without a reply, ends the connection. Observes. Never throws. */
   #write(exchange: Exchange, record: RequestRecord) {
-    const { request, response } = exchange;
+    const { request } = exchange;
     let written = record;
 
     try {
@@ -113,11 +112,11 @@ export class Responder {
       const { reply } = written;
       if (reply !== undefined) {
         writeReply(exchange, reply, this.#replies.extraFields(record, request.headers.origin));
-      } else if (!exchange.isGone) hangUp(response);
+      } else if (!exchange.isGone) hangUp(exchange);
     } catch (error) {
       // Node refuses the reply.
       written = this.#replies.complete(turnAway(record, error), request);
-      hangUp(response);
+      hangUp(exchange);
     }
     this.#observe(exchange, written);
   }
@@ -219,7 +218,7 @@ function endsConnection({ request, response }: Exchange) {
 }
 
 /** Ends the connection when this response's turn comes: Node 24 never destroys a queued response. */
-export function hangUp(response: ServerResponse) {
+export function hangUp({ response }: Pick<Exchange, 'response'>) {
   if (response.socket !== null) response.destroy();
   else response.once('socket', (socket) => socket.destroySoon());
 }

@@ -1,14 +1,11 @@
 // Tells a hook of each response. Promises: without one, no request costs anything.
 import type { Clock } from '../../verify/base/clock.ts';
 import type { Log } from '../../verify/base/events.ts';
-import type { RequestFacts } from '../../verify/request/facts.ts';
 import type { OnResponse, ResponseEvent } from '../../gate/events.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { createTell } from '../../gate/tell.ts';
 
-type Asked = Pick<ResponseEvent, 'method' | 'path'>;
-
-type Served = Pick<ResponseEvent, 'route' | 'status' | 'durationMillis'> & (Asked | object);
+type Served = Pick<ResponseEvent, 'route' | 'status' | 'durationMillis'>;
 
 interface HookOptions {
   readonly onResponse: OnResponse | undefined;
@@ -30,14 +27,13 @@ export function tellResponses(observer: Watcher, options: HookOptions, clock: Cl
 
     observe(arrival, record, status) {
       observer.observe(arrival, record, status);
+      const { facts, route } = record;
+      // Forward-auth: the request that the proxy asks about. An ambiguous path is none.
+      const asked = facts?.uri && { method: facts.method, path: facts.path || null };
       const millis = clock.monotonic() - arrival.arrivedAtMillis;
       const durationMillis = Math.round(millis * 1_000) / 1_000;
-      const route = record.route?.pattern ?? null;
-      void tell(arrival.request, record, { ...askedOf(record.facts), route, status, durationMillis });
+      const served = { route: route?.pattern ?? null, status, durationMillis };
+      void tell(arrival.request, record, { ...asked, ...served });
     },
   };
 }
-
-/** Forward-auth: the request that the proxy asks about. An ambiguous path is none. */
-const askedOf = (facts: RequestFacts | undefined): Asked | object =>
-  facts?.uri === undefined ? {} : { method: facts.method, path: facts.path || null };

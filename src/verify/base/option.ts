@@ -1,8 +1,8 @@
 // Options: what code may give, checked where its part is made, and parts: what code hands over besides plain
-// values, made by the function of a path of its own. Promises: each option is read once, and no text is parsed;
-// the first that is wrong throws a TypeError that names it and says how to write it. A part shows nothing of
-// what it was made of, cannot be forged, and serves one gate or service unless it is shared. Each ring has the
-// rules and defaults of its own options.
+// values, made by the function of a path of its own. Promises: each option is read once, and no text is
+// parsed; the first that is wrong throws a TypeError that names it and says how to write it. A part shows
+// nothing of what it was made of, cannot be forged, and serves one gate or service unless it is shared. Each
+// ring has the rules and defaults of its own options.
 import { catching, isJsonObject, isPlain } from './encoding.ts';
 import { hideConstructor } from './sealed.ts';
 

@@ -134,12 +134,15 @@ export function withDeadline(fetch: FetchKeySet, timeoutMillis = 5_000) {
     // First: if it throws, the deadline would be an unhandled rejection.
     const fetched = fetch(signal);
 
-    const deadline = new Promise<never>((_, reject) => {
-      signal.addEventListener('abort', () => reject(new FetchError('timeout')));
-    });
-    return Promise.race([deadline, fetched]);
+    return Promise.race([rejectionBy(signal), fetched]);
   };
 }
+
+/** Rejects with `FetchError` when the signal aborts. */
+export const rejectionBy = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(new FetchError('timeout')));
+  });
 
 export function isFetchable(address: unknown): address is string {
   if (typeof address !== 'string' || address.length > MAX_ADDRESS_LENGTH) return false;

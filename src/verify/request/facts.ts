@@ -1,10 +1,8 @@
-// What a request says of itself before anything is checked. Method, Host, path and fields, from the raw list:
-// Node's `headers` hides a second Authorization field. Which paths are served: a service finds its routes by
-// decoded segments; a policy refuses what servers read in several ways; a gate refuses dot segments alone, as
-// the server behind it routes by the path as sent. Never parses a target as a URL: `//host/x` would change the
-// host. The URI that the client sees, to compare with a proof's `htu`: trusts PUBLIC_URL, or without it
-// X-Forwarded-* under TRUST_PROXY, else Host. Promises: URIs are the same only if RFC 3986 §6.2.1 to §6.2.3
-// make them equivalent.
+// What a request says of itself before anything is checked: method, Host, path and fields, from the raw
+// list, as Node's `headers` hides a second Authorization field; and its URI, to compare with a proof's
+// `htu`. Which paths are served: a service finds its routes by decoded segments; a policy refuses what
+// servers read in several ways; a gate refuses dot segments alone, as the server behind it routes by the
+// path as sent. Never parses a target as a URL: `//host/x` would change the host.
 import { catching } from '../base/encoding.ts';
 import { refuse, Refused } from '../base/refusal.ts';
 
@@ -147,7 +145,10 @@ export interface UriOptions {
   readonly trustProxy: boolean;
 }
 
-/** The requested URI, without query, not normalized. No `htu` matches `undefined`. */
+/**
+ * The requested URI as its client sees it, without query, not normalized. Trusts PUBLIC_URL, or without it
+ * X-Forwarded-* under TRUST_PROXY, else Host. No `htu` matches `undefined`.
+ */
 export function requestUri(
   { host, path, rawHeaders, socket, uri }: RequestFacts,
   { publicUrl, trustProxy }: UriOptions,
@@ -185,7 +186,10 @@ export function lastHop(rawHeaders: readonly string[], name: string) {
 const PATH = String.raw`(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[0-9a-f]{2})*)?`;
 const URI = new RegExp(String.raw`^https?:\/\/${AUTHORITY}${PATH}(?:\?[^#]*)?(?:#.*)?$`, 'i');
 
-/** RFC 9449 §4.3(9), RFC 3986 §6.2.1: compared as written, then normalized if possible. */
+/**
+ * RFC 9449 §4.3(9), RFC 3986 §6.2.1: compared as written, then normalized if possible. Promises: URIs are the
+ * same only if RFC 3986 §6.2.1 to §6.2.3 make them equivalent.
+ */
 export function isSameUri(htu: unknown, uri: string | undefined): boolean {
   if (typeof htu !== 'string' || uri === undefined) return false;
   if (htu === uri) return true;

@@ -183,7 +183,7 @@ test('hangs up only once the earlier requests are answered', { timeout: 60_000 }
   wire.send(GET + GET);
   await once(server, 'both');
   const [[request, response], [, next]] = begun as [(typeof begun)[0], (typeof begun)[0]];
-  hangUp(next);
+  hangUp({ response: next });
   assert.ok(wire.socket.readable && request.socket.writable);
 
   writeReply(exchangeOf(request, response).exchange, jsonReply(200, '{}'), []);
