@@ -87,7 +87,6 @@ export type Early = (facts: RequestFacts) => RequestRecord | undefined;
 /** May this request meet all demands? */
 export interface Asked extends RequestRecord, Question {
   readonly facts: RequestFacts;
-  readonly route?: MatchedRoute | undefined;
   readonly demands: readonly DecidedAccess<unknown>[];
   /** Whether something would serve it: a path without a route never asks for a login. */
   readonly isServed: boolean;

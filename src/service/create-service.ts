@@ -122,18 +122,7 @@ function composeResponder(
   return new Responder(new Pipeline(withAll, options), checks.replies, observer, clock);
 }
 
-/** Where it listens. */
-interface Bound {
-  readonly port: number;
-  readonly metricsPort: number | undefined;
-  readonly address: string;
-}
-
-export interface ListeningService extends ComposedService {
-  /** Rejects with Node's error, plus `host` and `port`. */
-  readonly listen: () => Promise<Bound>;
-  readonly stop: Service['stop'];
-}
+export interface ListeningService extends ComposedService, Pick<Lifetime, 'listen' | 'stop'> {}
 
 export function createListeningService(routes: Routes, values: ServiceValues, kind: Kind): ListeningService {
   const service = composeService(routes, values, kind);
@@ -160,6 +149,7 @@ class Lifetime {
     this.#endpoint = Part.contentOf(values.metrics)?.endpoint;
   }
 
+  /** Resolves with where it listens. Rejects with Node's error, plus `host` and `port`. */
   readonly listen = () => {
     const bound = this.#listenBoth();
     this.#listening = bound.catch(() => {});

@@ -2,7 +2,7 @@
 import type { Surroundings } from './base/events.ts';
 import { Part } from './base/option.ts';
 import { KeyFetch, withDeadline } from './keys/fetch.ts';
-import { importSigningKey, type ImportKey } from './keys/jwk.ts';
+import { importSigningKey } from './keys/jwk.ts';
 import { KeySet } from './keys/key-set.ts';
 import type { FetchFrom, IssuersValues } from './options.ts';
 import type { Issuer } from './token/verify.ts';
@@ -23,8 +23,9 @@ export function createIssuers(values: IssuersValues, surroundings: Surroundings)
 
     if (tenants !== undefined) return Part.contentOf(tenants).createIssuer(issuer, fetchFrom, surroundings);
 
-    const importKey: ImportKey = (published) => importSigningKey(published, algorithms);
-    const keys = new KeySet(name, withDeadline(fetchFrom(jwksUri)), surroundings, importKey);
+    const keys = new KeySet(name, withDeadline(fetchFrom(jwksUri)), surroundings, (published) =>
+      importSigningKey(published, algorithms),
+    );
     return { ...issuer, keys };
   });
 }

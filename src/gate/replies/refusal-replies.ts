@@ -56,6 +56,7 @@ export interface ChallengeOptions {
   readonly metadataUrl?: string | undefined;
   /** One field for all schemes: nginx drops a second one. */
   readonly joinsChallenges?: boolean;
+  readonly nameScopes?: NameScopes | undefined;
 }
 
 /** Makes each reply once, unless it has details of one request. */
@@ -146,10 +147,6 @@ export interface CrossOrigin {
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
 export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 
-interface ReplyOptions extends ChallengeOptions {
-  readonly nameScopes?: NameScopes | undefined;
-}
-
 /** A record whose reply is known. */
 export type Replied = RequestRecord & { readonly reply: Reply };
 
@@ -165,7 +162,7 @@ export interface Replies {
 }
 
 export function createReplies(
-  options: ReplyOptions,
+  options: ChallengeOptions,
   crossOrigin?: CrossOrigin,
   onError: OnError = nothing,
 ): Replies {

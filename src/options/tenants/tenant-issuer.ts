@@ -25,10 +25,11 @@ export function createIssuer(
   fetchFrom: FetchFrom,
   around: Surroundings,
 ): Issuer {
-  const { jwksUri } = issuer;
+  const { name, jwksUri } = issuer;
   const { listed = [] } = template;
   const sets = isTemplate(jwksUri) ? createOwn(issuer, jwksUri, [...listed], fetchFrom, around) : undefined;
-  const keys = sets ?? createShared(issuer, fetchFrom, around);
+  const importKey = importerOf(issuer);
+  const keys = sets ?? new KeySet(name, withDeadline(fetchFrom(jwksUri)), around, importKey);
 
   function findTenant(iss: unknown): Issuer | undefined {
     const tenant = template.tenantIn(iss);
@@ -39,13 +40,6 @@ export function createIssuer(
   }
 
   return { ...issuer, keys, findTenant, refreshTenants: sets?.refreshAll };
-}
-
-/** One set for all tenants. */
-function createShared(issuer: OwnIssuer, fetchFrom: FetchFrom, around: Surroundings): Keys {
-  const { name, jwksUri } = issuer;
-  const fetch = withDeadline(fetchFrom(jwksUri));
-  return new KeySet(name, fetch, around, importerOf(issuer));
 }
 
 /** One set for each. */

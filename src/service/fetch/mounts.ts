@@ -18,9 +18,7 @@ export const describeRoutes = (routes: readonly Route[]): readonly MatchedRoute[
 
 const usualOf = ({ pattern }: Route) => USUAL_METHODS.map((method) => ({ method, pattern }));
 
-function byLength(one: Mount, other: Mount) {
-  return other.mounted.segments.length - one.mounted.segments.length;
-}
+const lengthOf = ({ mounted }: Mount) => mounted.segments.length;
 
 export function withMounts(readers: Readers, mounts: readonly Mount[], options: MountOptions): Readers {
   if (mounts.length === 0) return readers;
@@ -38,7 +36,7 @@ class MountSearch {
 
   constructor(matchRoute: Readers['matchRoute'], mounts: readonly Mount[], options: MountOptions) {
     this.#matchRoute = matchRoute;
-    this.#longestFirst = mounts.toSorted(byLength);
+    this.#longestFirst = mounts.toSorted((one, other) => lengthOf(other) - lengthOf(one));
     this.#options = options;
   }
 

@@ -62,7 +62,7 @@ interface RouteParts {
   readonly mounted?: Mounted | undefined;
 }
 
-class MadeRoute implements RouteParts {
+class MadeRoute {
   /** Undefined where the pattern is invalid. */
   readonly #literals;
   readonly method;

@@ -61,7 +61,7 @@ export class ProofVerifier {
     return { thumbprint, jti: claims.jti, expiresAtSeconds, freshNonce };
   }
 
-  #thumbprintOfSigner(jws: UnverifiedJws, { alg, jwk }: ProofHeader) {
+  #thumbprintOfSigner(jws: UnverifiedJws, { alg, jwk }: { alg: Algorithm; jwk: JsonObject }) {
     // RFC 9449 §4.3(7)
     const key = importProofKey(jwk, alg, this.#importedKeys);
     if (typeof key === 'string') return refuse('proof-key');
@@ -102,15 +102,7 @@ function checkProofClaims(
   return ath === hash('sha256', token, 'base64url') ? { jti, iat } : refuse('proof-ath');
 }
 
-interface ProofHeader {
-  readonly alg: Algorithm;
-  readonly jwk: JsonObject;
-}
-
-function checkProofHeader(
-  { typ, alg, crit, b64, jwk }: JsonObject,
-  { dpopAlgorithms }: ProofOptions,
-): ProofHeader | Refused {
+function checkProofHeader({ typ, alg, crit, b64, jwk }: JsonObject, { dpopAlgorithms }: ProofOptions) {
   // RFC 9449 §4.3(4)
   if (mediaType(typ) !== 'dpop+jwt') return refuse('proof-type');
 
