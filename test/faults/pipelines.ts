@@ -185,6 +185,7 @@ export async function pour(context: TestContext, seed: number, wanted: number): 
       whenIdle: (then) => then(),
     },
     new TestClock(),
+    15_000,
   );
   const sockets = new Map<number | undefined, Socket>();
   server.on('connection', (socket: Socket) => {

@@ -43,7 +43,7 @@ async function startIssuers(t: TestContext, level: LogLevel = 'debug', given: Pa
   const values = readServiceOptions({ ...issuer.options, issuers, log, fetchKeys, ...given });
   const routes = [get('/orders/{id}', authenticated, () => ({}))];
   const service = composeService({ routes }, values, kindWith(clock));
-  const served = await serve(new Listener(service.responder, clock).server);
+  const served = await serve(new Listener(service.responder, clock, 15_000).server);
   t.after(async () => {
     await served.stop();
     service.close();

@@ -71,7 +71,7 @@ export async function startPolicy(
     isPolicy: true,
   };
   const service = composeService(routes, readServiceOptions(options), kindWith(clock, kind));
-  const { server } = new Listener(service.responder, clock);
+  const { server } = new Listener(service.responder, clock, 15_000);
   const questions: IncomingMessage[] = [];
   const connections = new Set<Socket>();
   server.on('request', (request) => questions.push(request));

@@ -84,6 +84,7 @@ export async function openListener(context: TestContext, plan: ListenerPlan = {}
       },
     },
     clock,
+    15_000,
   );
   const { server } = listener;
   prepare?.(server);

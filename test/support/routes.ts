@@ -70,7 +70,7 @@ export interface RunningRoutes extends BuiltRoutes, Served {
 /** The same behind a listener on a free port. */
 export async function startRoutes(routes: RoutesToTest): Promise<RunningRoutes> {
   const { responder, way, logs } = await createRoutes(routes);
-  const listener = new Listener(responder, clock);
+  const listener = new Listener(responder, clock, 15_000);
   const { server } = listener;
   routes.prepare?.(server);
   return { responder, way, logs, server, drain: () => listener.stop(), ...(await serve(server)) };

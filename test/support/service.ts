@@ -67,7 +67,7 @@ export async function startService(plan: InProcess): Promise<TestService> {
   const { phase, issuers, responder, close } = service;
   const keySets = issuers.map((issuer) => issuer.keys);
   const keys = keySets[0]!;
-  const { server } = new Listener(responder, new TestClock(clock.now()));
+  const { server } = new Listener(responder, new TestClock(clock.now()), 15_000);
   const served = await serve(server);
   if (!cold) await Promise.all(keySets.map((each) => each.refresh()));
   return {

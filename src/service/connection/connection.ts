@@ -20,9 +20,6 @@ const LINGER_BYTES = 1024 * 1024;
 /** What may arrive after a request that has no response yet. Node sets no limit. */
 const AHEAD_BYTES = 64 * 1024;
 
-/** Unless the options say otherwise. */
-export const REQUEST_MILLIS = 15_000;
-
 interface UnderWay {
   readonly exchange: Exchange;
   readonly beganAtByte: number;
@@ -54,7 +51,7 @@ export class Connection {
   #endedAtMillis: number | undefined;
   #makeFinalText: (() => string) | undefined;
 
-  constructor(socket: Socket, requestMillis = REQUEST_MILLIS) {
+  constructor(socket: Socket, requestMillis: number) {
     this.#socket = socket;
     this.#requestMillis = requestMillis;
     // Node's own, after the last response, would reset a client that still sends.

@@ -9,7 +9,7 @@ import type { RawRequest } from '../../verify/request/facts.ts';
 import { pairsOf, type Reply } from '../../gate/replies/reply.ts';
 import { Exchange, MAX_FIELDS, RequestStream } from '../request/exchange.ts';
 import { whenQuiet } from './listen.ts';
-import { Connection, KEEP_ALIVE_MILLIS, REQUEST_MILLIS } from './connection.ts';
+import { Connection, KEEP_ALIVE_MILLIS } from './connection.ts';
 import { CLOSE, type Responder } from '../request/responder.ts';
 
 const HEADER_MILLIS = 10_000;
@@ -62,7 +62,7 @@ export class Listener {
   /** For how long the process has run: while it is stopped, no client is late. */
   #ranMillis = 0;
 
-  constructor(responder: Pick<Responder, keyof Responder>, clock: Clock, requestMillis = REQUEST_MILLIS) {
+  constructor(responder: Pick<Responder, keyof Responder>, clock: Clock, requestMillis: number) {
     this.#responder = responder;
     this.#clock = clock;
     this.#requestMillis = requestMillis;

@@ -105,6 +105,7 @@ describe('a request body', { timeout: 30_000 }, () => {
         refuseConnection: () => assert.fail(),
       } as never,
       new TestClock(),
+      15_000,
     );
     t.after(() => server.close());
     await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -40,7 +40,7 @@ class FakeSocket extends EventEmitter {
   _read(): void {}
 }
 
-function open(requestMillis?: number) {
+function open(requestMillis = 15_000) {
   const socket = new FakeSocket();
   const connection = new Connection(socket as never, requestMillis);
 

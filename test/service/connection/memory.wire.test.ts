@@ -89,7 +89,7 @@ test('keeps at most the allowed fields of an endless header [G13]', async (t) =>
 });
 
 test('keeps nothing of an ended connection [G13]', async (t) => {
-  const { server } = new Listener({} as never, new TestClock());
+  const { server } = new Listener({} as never, new TestClock(), 15_000);
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => server.close());
   const kept: WeakRef<object>[] = [];
@@ -107,7 +107,7 @@ test('keeps nothing of an ended connection [G13]', async (t) => {
 test('keeps nothing of a stopped server', async () => {
   const stopped = async () => {
     const responder = { hold() {}, release() {}, whenIdle: (then: () => void) => then() };
-    const listener = new Listener(responder as never, new TestClock());
+    const listener = new Listener(responder as never, new TestClock(), 15_000);
     const { server } = listener;
     await once(server.listen(0, '127.0.0.1'), 'listening');
     assert.equal(await listener.stop(), 'drained');

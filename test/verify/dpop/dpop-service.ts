@@ -129,7 +129,7 @@ export async function startWith(
   const readers = createRouteReaders({ routes: routesA }, [], way.early);
   const pipeline = new Pipeline(readers, { ...way, ...limits, clock });
   const responder = new Responder(pipeline, way.replies, way.observer, clock);
-  const { server } = new Listener(responder, clock);
+  const { server } = new Listener(responder, clock, 15_000);
   const served = await serve(server);
   after(served.stop);
   return { ...served, settings, clock, keys, keySets: [keys], logs, beginStopping: () => {} };
