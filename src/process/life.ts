@@ -35,9 +35,7 @@ export interface Hooks extends Pick<ServiceOptions, 'onError' | 'onResponse'> {
   readonly introspect?: ServiceOptions['introspect'];
 }
 
-const OF_SETTINGS = 'is no hook; set it in the environment, .env or application.yml';
-
-const ofSettings: Rule = () => OF_SETTINGS;
+const ofSettings: Rule = () => 'is no hook; set it in the environment, .env or application.yml';
 
 /** Options that are hooks, too, or have a problem of their own. */
 const SHARED = ['log', 'replayStore', 'fetchKeys', 'introspect', 'onError', 'onResponse', 'onVerdict'];

@@ -30,7 +30,7 @@ export function findSetting({ variables, keys, lookedIn }: FoundEntries, { env, 
 }
 
 /** Names that differ only in case or underscores are the same. */
-export const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
+const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
 
 /** Reports entries that have none of the known names. */
 export function reportUnknown(found: FoundEntries, known: readonly Names[]) {

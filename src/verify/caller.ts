@@ -5,7 +5,7 @@
 import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray, type JsonObject } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
-import { refuse, Refused, unavailable, type Found } from './base/refusal.ts';
+import { refuse, Refused, unavailable } from './base/refusal.ts';
 import type { RequestFacts } from './request/facts.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
 import type { Credentials, DpopMode, Scheme } from './credentials.ts';
@@ -50,7 +50,7 @@ class CheckedCaller<Claims> {
     return caller.#issuer;
   }
 
-  static foundOf(caller: Caller): Found & { readonly caller: Caller } {
+  static foundOf(caller: Caller) {
     const { kid, issuerName } = verifiedOf(caller.#token).found;
     return { kid, issuerName, freshNonce: caller.freshNonce, caller };
   }

@@ -7,7 +7,6 @@ import { MAX_WAITING, REPLY_MILLIS, type Settle } from './connection.ts';
 import {
   askEach,
   countSlots,
-  IS_MASTER,
   locateMaster,
   rangesIn,
   redirectionIn,
@@ -201,7 +200,7 @@ export function createClient(url: string, clock: Clock, watcher: Watcher): Clien
   if (target.kind === 'redis-cluster') return new Cluster(target, clock, watcher);
 
   if (target.kind === 'redis-sentinel') {
-    return new Link(target, (found) => locateMaster(target, clock, found), clock, watcher, IS_MASTER);
+    return new Link(target, (found) => locateMaster(target, clock, found), clock, watcher, true);
   }
 
   const [address] = target.hosts;

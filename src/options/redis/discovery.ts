@@ -2,7 +2,7 @@
 // agree on. Trusts the hosts. Each is asked on a connection of its own.
 import type { Clock } from '../../verify/base/clock.ts';
 import { Connection, REPLY_MILLIS } from './connection.ts';
-import type { Demand, Found } from './link.ts';
+import type { Found } from './link.ts';
 import type { Reply } from './resp.ts';
 import { addressIn, type Address, type Target } from './target.ts';
 
@@ -143,10 +143,3 @@ export function locateMaster(target: Target, clock: Clock, found: Found) {
     if (isFound) found(leader && addressIn(leader[0]), reason);
   });
 }
-
-/** A sentinel may be late. */
-export const IS_MASTER: Demand = {
-  words: ['ROLE'],
-  isMet: (reply) => Array.isArray(reply) && reply[0] === '$master',
-  otherwise: 'no-master',
-};

@@ -38,31 +38,24 @@ export interface Client {
 
 type Access = Pick<Target, 'isTls' | 'credentials' | 'database'>;
 
-/** What a server must reply, beside the usual greeting. */
-export interface Demand {
-  readonly words: readonly string[];
-  readonly isMet: (reply: Reply | undefined) => boolean;
-  /** The reason if it is not. */
-  readonly otherwise: string;
-}
-
 export class Link implements Client, Events {
   readonly #access;
   readonly #locate;
   readonly #clock;
   readonly #watcher;
-  readonly #demand: Demand | undefined;
+  readonly #needsMaster;
   #state: 'lost' | 'ready' | 'closed' = 'lost';
   #connection: Connection | undefined;
   #pauseMillis = MIN_PAUSE_MILLIS;
   #cancelPause = () => {};
 
-  constructor(access: Access, locate: Locate, clock: Clock, watcher: Watcher, demand?: Demand) {
+  /** A sentinel may be late: what it names must say that it is a master. */
+  constructor(access: Access, locate: Locate, clock: Clock, watcher: Watcher, needsMaster = false) {
     this.#access = access;
     this.#locate = locate;
     this.#clock = clock;
     this.#watcher = watcher;
-    this.#demand = demand;
+    this.#needsMaster = needsMaster;
     this.#open();
   }
 
@@ -104,7 +97,7 @@ export class Link implements Client, Events {
     const { credentials, database } = this.#access;
     if (credentials.length > 0) connection.send(['AUTH', ...credentials], isOk);
     if (database !== '') connection.send(['SELECT', database], isOk);
-    if (this.#demand !== undefined) this.#check(connection, this.#demand);
+    if (this.#needsMaster) this.#checkRole(connection);
 
     connection.send(['PING'], (reply) => {
       if (typeof reply !== 'string' || !GREETING.test(reply)) return false;
@@ -116,11 +109,11 @@ export class Link implements Client, Events {
     });
   }
 
-  #check(connection: Connection, { words, isMet, otherwise }: Demand) {
-    connection.send(words, (reply) => {
-      if (isMet(reply)) return true;
+  #checkRole(connection: Connection) {
+    connection.send(['ROLE'], (reply) => {
+      if (isMaster(reply)) return true;
 
-      if (!isError(reply)) connection.end(otherwise);
+      if (!isError(reply)) connection.end('no-master');
       return false;
     });
   }
@@ -138,3 +131,6 @@ export class Link implements Client, Events {
 }
 
 const isOk = (reply: Reply | undefined) => reply === '+OK';
+
+/** Of `ROLE`. */
+export const isMaster = (reply: Reply | undefined) => Array.isArray(reply) && reply[0] === '$master';
