@@ -87,17 +87,14 @@ type Signal = 'SIGTERM' | 'SIGINT';
 /** Resolves when the hook is done. Meanwhile there is nothing to drain. */
 export async function start(service: ListeningService, onStart: OnStart, options: ServiceOptions) {
   service.phase.isStarting = true;
-  const isDone = await run(() => onStart(shareable(options)), 'start failed', service.log);
+  // What can serve another gate or service, once one is made of the options.
+  const { onError, onResponse, ...shareable } = options;
+  const isDone = await run(() => onStart(frozen(shareable)), 'start failed', service.log);
   if (!isDone) process.exit(1);
 
   // Node reports a signal that arrived while the hook blocked the process within one full turn.
   await new Promise((resolve) => setImmediate(setImmediate, resolve));
   service.phase.isStarting = false;
-}
-
-/** What can serve another gate or service, once one is made of the options. */
-function shareable({ onError, onResponse, ...options }: ServiceOptions): ServiceOptions {
-  return frozen(options);
 }
 
 /** A copy, down to its lists and issuers, without parts that serve already. */

@@ -14,9 +14,10 @@ const USUAL_METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** A mount as a route for each of the usual methods. */
 export const describeRoutes = (routes: readonly Route[]): readonly MatchedRoute[] =>
-  routes.flatMap((route) => (isMount(route) ? usualOf(route) : route));
-
-const usualOf = ({ pattern }: Route) => USUAL_METHODS.map((method) => ({ method, pattern }));
+  routes.flatMap((route) => {
+    const { pattern } = route;
+    return isMount(route) ? USUAL_METHODS.map((method) => ({ method, pattern })) : route;
+  });
 
 const lengthOf = ({ mounted }: Mount) => mounted.segments.length;
 
