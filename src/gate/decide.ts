@@ -9,7 +9,7 @@ import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
 import type { RawRequest, RequestFacts } from '../verify/request/facts.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
 import type { Fields, RequestReason } from '../verify/base/events.ts';
-import { checkAccess, type DecidedAccess } from './rules/access.ts';
+import { checkAccess, type DecidedAccess, type Demands } from './rules/access.ts';
 import type { Question, Surroundings } from './rules/further.ts';
 import type { Reply } from './replies/reply.ts';
 
@@ -28,8 +28,7 @@ export interface MatchedRoute {
 export interface RequestRecord extends Found {
   readonly facts?: RequestFacts | undefined;
   readonly route?: MatchedRoute | undefined;
-  /** The accesses in force: those of the rules, then the route's. */
-  readonly demands?: readonly DecidedAccess<unknown>[] | undefined;
+  readonly demands?: Demands | undefined;
   readonly caller?: Caller | undefined;
   /** Replaces `CrossOrigin.forReading`. */
   readonly crossOrigin?: readonly string[] | undefined;
@@ -87,7 +86,7 @@ export type Early = (facts: RequestFacts) => RequestRecord | undefined;
 /** May this request meet all demands? */
 export interface Asked extends RequestRecord, Question {
   readonly facts: RequestFacts;
-  readonly demands: readonly DecidedAccess<unknown>[];
+  readonly demands: Demands;
   /** Whether something would serve it: a path without a route never asks for a login. */
   readonly isServed: boolean;
   /** Who asks, if that is decided already. */

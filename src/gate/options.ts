@@ -9,6 +9,7 @@ import {
   Part,
   type Given,
   type Rule,
+  type Rules,
   type RulesOf,
 } from '../verify/base/option.ts';
 import { ignoreErrors } from '../verify/base/clock.ts';
@@ -242,7 +243,7 @@ export const isSameOrigin = (url: string, publicUrl: string | undefined): boolea
 /** Throws a `TypeError` for the first that is wrong, or does not fit the others. */
 export function readFitting<Values extends GateValues>(
   given: GateOptions,
-  rules: Readonly<Record<string, Rule>>,
+  rules: Rules,
   defaults: object,
 ): Values {
   const values = readOptions<Values & GateOptions>(given, rules, defaults, REQUIRED);

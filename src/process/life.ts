@@ -4,7 +4,7 @@
 import type { Clock } from '../verify/base/clock.ts';
 import { isJsonObject, isPlain } from '../verify/base/encoding.ts';
 import { describeBug, type Log } from '../verify/base/events.ts';
-import { readPlainOptions, someFunction, Part, type Rule } from '../verify/base/option.ts';
+import { readPlainOptions, someFunction, Part, type Rule, type Rules } from '../verify/base/option.ts';
 import { NO_PROOFS } from '../gate/options.ts';
 import type { ListeningService } from '../service/create-service.ts';
 import { SERVICE_RULES, type ServiceOptions } from '../service/options.ts';
@@ -45,7 +45,7 @@ const ofOptions = Object.entries(SERVICE_RULES).map(([name, rule]) => [
   SHARED.includes(name) ? rule : ofSettings,
 ]);
 
-const HOOK_RULES: Readonly<Record<string, Rule>> = {
+const HOOK_RULES: Rules = {
   ...Object.fromEntries(ofOptions),
   onStart: someFunction,
   onStop: someFunction,

@@ -1,6 +1,6 @@
 // Turns values into settings, or lists every problem. Promises: guesses nothing. Knows only `issuer` by name;
 // the tables have the others.
-import type { Rule } from '../verify/base/option.ts';
+import type { Rule, Rules } from '../verify/base/option.ts';
 import {
   FIRST_ISSUER,
   ISSUER_NAME,
@@ -40,8 +40,6 @@ const ONE_OPAQUE = 'must not have opaque for a second issuer; remove it from one
 /** Kubernetes and Docker set such values, for a service that is named like a setting. */
 const OF_A_SERVICE =
   'begins with tcp://, like the variable of another service; correct it, or rename that service';
-
-type Rules = Readonly<Record<string, Rule>>;
 
 type Row = readonly [key: string, setting: Setting<unknown>];
 

@@ -2,7 +2,7 @@
 import type { Decide } from '../gate/decide.ts';
 import { pathSegments } from '../verify/request/facts.ts';
 import { STATUSES } from '../gate/replies/refusal-replies.ts';
-import { authenticated, checkAccess, needs, type DecidedAccess } from '../gate/rules/access.ts';
+import { authenticated, checkAccess, needs, type DecidedAccess, type Demands } from '../gate/rules/access.ts';
 import type { AnyGuard, PlainGuard, Surroundings } from '../gate/rules/further.ts';
 import { createRouter, isBelow, isMount } from '../service/routes/router.ts';
 import { upstream, withAccess, withHandler, type Route, type Routes } from '../service/routes/route.ts';
@@ -104,8 +104,6 @@ function withoutDecisions<Admitted>(access: DecidedAccess<Admitted>) {
 }
 
 const isAtOnce = (guard: AnyGuard): guard is PlainGuard<unknown> => guard.further?.wait === undefined;
-
-type Demands = readonly DecidedAccess<unknown>[];
 
 const isRequired = ({ credentials }: DecidedAccess<unknown>) => credentials === 'required';
 

@@ -42,12 +42,15 @@ export interface Access<Admitted> extends MadeAccess<Admitted, PlainGuard<unknow
 /** An access that may have a `decision`, so that `gate.authorize` returns a promise. */
 export interface DecidedAccess<Admitted> extends MadeAccess<Admitted, AnyGuard> {}
 
+/** The accesses in force: those of the rules, then the route's. */
+export type Demands = readonly DecidedAccess<unknown>[];
+
 /**
  * Why this caller may not pass. Only if something is served, guards that wait come next, and `recentLogin`
  * (RFC 9470) last.
  */
 export function checkAccess(
-  demands: readonly DecidedAccess<unknown>[],
+  demands: Demands,
   caller: Caller | undefined,
   isServed: boolean,
   question: Question,
@@ -73,7 +76,7 @@ export function checkAccess(
  * One that refuses at once, or those that come later if something is served. Choice: others first, so that no
  * user logs in again only to be refused for a scope.
  */
-function failedGuards(demands: readonly DecidedAccess<unknown>[], caller: Caller, isServed: boolean) {
+function failedGuards(demands: Demands, caller: Caller, isServed: boolean) {
   const later: AnyGuard[] = [];
   for (const { guards } of demands) {
     for (const guard of guards) {

@@ -1,7 +1,15 @@
 // What a document says about the API and its operations that the routes do not. Promises: an unknown member
 // throws, and so do details of a route that does not exist; each operation has its own id.
 import { isJsonObject, type JsonObject } from '../../verify/base/encoding.ts';
-import { boolean, listOf, requireGood, text, throwProblem, type Rule } from '../../verify/base/option.ts';
+import {
+  boolean,
+  listOf,
+  requireGood,
+  text,
+  throwProblem,
+  type Rule,
+  type Rules,
+} from '../../verify/base/option.ts';
 import type { Route } from '../../service/routes/route.ts';
 import { requireSchema, type Schema } from '../../service/routes/schema.ts';
 
@@ -56,7 +64,7 @@ export function readInfo(given: OpenApiInfo): OpenApiInfo {
 }
 
 /** An extension may have any name (OpenAPI 3.1 §4.9). */
-function requireMembers(owner: string, members: object, rules: Readonly<Record<string, Rule>>) {
+function requireMembers(owner: string, members: object, rules: Rules) {
   for (const [name, value] of Object.entries(members)) {
     if (value === undefined || name.startsWith('x-')) continue;
 

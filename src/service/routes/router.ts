@@ -1,6 +1,6 @@
 // Path → routes and rules. Promises: the most specific route counts, in whatever order they are written; two
 // of which neither is more specific stop startup.
-import type { DecidedAccess } from '../../gate/rules/access.ts';
+import type { Demands } from '../../gate/rules/access.ts';
 import { isPlain } from '../../verify/base/encoding.ts';
 import { pathSegments } from '../../verify/request/facts.ts';
 import { covers, Index, namesIn, patternProblem, type Literals } from './pattern.ts';
@@ -20,14 +20,13 @@ export interface Match {
   readonly route: Route;
   /** Costs as much as the search. */
   readonly readParameters: () => PathParameters;
-  /** The accesses in force: those of the rules, then the route's. */
-  readonly demands: readonly DecidedAccess<unknown>[];
+  readonly demands: Demands;
 }
 
 /** Shared between requests. */
 export interface Matched {
   /** Those of the rules. */
-  readonly demands: readonly DecidedAccess<unknown>[];
+  readonly demands: Demands;
   /** The most specific route of a method comes first. */
   readonly matches: readonly Match[];
   /** Whether the path is one of the service itself, however it is spelled. */
@@ -83,7 +82,7 @@ export function createRouter(
 export const isBelow = (prefix: readonly string[], texts: readonly string[]) =>
   prefix.every((text, at) => texts[at] === text);
 
-type CreateMatch = (texts: readonly string[], demands: readonly DecidedAccess<unknown>[]) => Match;
+type CreateMatch = (texts: readonly string[], demands: Demands) => Match;
 
 function indexOf(routes: readonly Route[]) {
   const index = new Index<CreateMatch>();

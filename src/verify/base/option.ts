@@ -9,6 +9,9 @@ import { hideConstructor } from './sealed.ts';
 /** What is wrong with a value, and how to write it; `undefined` if it is good. Never shows the value. */
 export type Rule = (value: unknown) => string | undefined;
 
+/** By name. */
+export type Rules = Readonly<Record<string, Rule>>;
+
 export type RulesOf<Values> = { readonly [Name in keyof Values]-?: Rule };
 
 /** Options as code may give them: what is `undefined` is absent. */
@@ -33,7 +36,7 @@ const NO_PLAIN = 'must be a plain object with a member for each option, not an i
  */
 export function readOptions<Values extends object>(
   given: unknown,
-  rules: Readonly<Record<string, Rule>>,
+  rules: Rules,
   defaults: object,
   missing: object = {},
   owner = '',
@@ -51,7 +54,7 @@ export function readOptions<Values extends object>(
 /** Also refuses an instance, such as a schema, whose inherited members would be overlooked. */
 export function readPlainOptions<Values extends object>(
   given: unknown,
-  rules: Readonly<Record<string, Rule>>,
+  rules: Rules,
   defaults: object,
   owner: string,
 ): Values {
