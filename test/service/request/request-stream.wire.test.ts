@@ -19,7 +19,11 @@ const inChunks = (text: string) => [...text].map((letter) => `1\r\n${letter}\r\n
 
 /** A request that only the test answers or reads. */
 async function hold(context: TestContext, bytes: string): Promise<[RequestStream, ServerResponse, Wire]> {
-  const { server } = new Listener({ startTiming: () => 0, respond: () => {} } as never, new TestClock(), 15_000);
+  const { server } = new Listener(
+    { startTiming: () => 0, respond: () => {} } as never,
+    new TestClock(),
+    15_000,
+  );
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const wire = await openWire((server.address() as AddressInfo).port);
   context.after(() => {
