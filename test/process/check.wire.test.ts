@@ -45,7 +45,10 @@ function problemsOf({ code, output, errors }: Outcome): readonly string[] {
 let usualOutcome: Promise<Outcome> | undefined;
 
 /** The report without further settings, from one process for all tests. */
-const usualReport = async () => reportOf(await (usualOutcome ??= check()));
+async function usualReport() {
+  usualOutcome ??= check();
+  return reportOf(await usualOutcome);
+}
 
 const eventIn = (report: Record<string, any>, name: string) =>
   report.events.find(({ event }: { event: string }) => event === name);

@@ -124,7 +124,9 @@ export function routesProblems(served: Routes, ownPaths: readonly string[] = [],
 }
 
 /** Copied: `flatMap` would skip holes. */
-const listed = <Member>(list: readonly Member[]) => (Array.isArray(list) ? [...list] : []);
+function listed<Member>(list: readonly Member[]) {
+  return Array.isArray(list) ? [...list] : [];
+}
 
 /** In JavaScript, a route may be anything. */
 export const isMount = (route: unknown): route is Mount => isRoute(route) && route.mounted !== undefined;
