@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { createPublicKey } from 'node:crypto';
 import { test } from 'node:test';
 import { authenticated, createGate } from '../src/gate.ts';
-import { createProofKey, createTestIssuer } from '../src/testing.ts';
+import { createProof, createProofKey, createTestIssuer } from '../src/testing.ts';
 
 const claimsOf = (token: string) =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) as Record<string, unknown>;
@@ -47,6 +47,21 @@ test('replaces the issuer of options that it is spread over, so that its tokens 
   );
   gate.close();
   assert.equal(verdict.refusal, undefined);
+});
+
+test('makes a proof only for a request whose url is text: anything else is a TypeError that says so', () => {
+  const message = 'createProof needs a request with the text url';
+  for (const request of [
+    undefined,
+    {},
+    { method: 'GET' },
+    { method: 'GET', url: new URL('https://a.test') },
+  ]) {
+    assert.throws(() => createProof(createProofKey(), request as never, 'token'), {
+      name: 'TypeError',
+      message,
+    });
+  }
 });
 
 test('takes a claim only after the token of a proof: a nonce beside the method is a TypeError that says so', () => {

@@ -181,6 +181,8 @@ test('the route matrix rejects invalid routes', async () => {
   for (const routes of [[{}], [null], undefined, [get('/a', open, never), get('/a', open, never)]]) {
     await assert.rejects(assertRouteMatrix({ routes } as Routes), { name: 'TypeError' });
   }
+  const message = 'routes and rules: must be lists';
+  await assert.rejects(assertRouteMatrix(undefined as never), { name: 'TypeError', message });
 });
 
 /** A guard whose result differs between the matrix, which asks first, and the service. */

@@ -12,7 +12,7 @@ import {
 } from '../verify/base/encoding.ts';
 import { UsageError } from '../verify/base/events.ts';
 import { refuse } from '../verify/base/refusal.ts';
-import { claimsOf, copyOf, type Caller } from '../verify/caller.ts';
+import { claimsOf, copyOf, isGenuine, type Caller } from '../verify/caller.ts';
 import type { ClaimsGuard } from '../gate/rules/further.ts';
 import { claimGuard, MadeGuard, type Guard, type OneOrMore } from '../gate/rules/guards.ts';
 import { requireSchema, type Schema } from '../service/routes/schema.ts';
@@ -58,6 +58,7 @@ export const notDelegated: Guard = claimGuard(
  */
 export function actorOf(caller: Caller<unknown> | undefined): string | undefined {
   if (caller === undefined) return undefined;
+  if (!isGenuine(caller)) throw new TypeError('actorOf needs a caller of the same copy of the package');
 
   const { act } = claimsOf(caller);
   const { sub } = isJsonObject(act) ? act : {};

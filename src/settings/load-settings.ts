@@ -30,8 +30,10 @@ export interface Loaded extends Pick<FoundEntries, 'files' | 'problems' | 'warni
   readonly settings: Settings;
 }
 
-/** Rejects with `ConfigurationError`. */
+/** Rejects with `ConfigurationError`, or with a `TypeError` unless it is given both. */
 export async function loadSettings(environment: Environment, directory: string): Promise<ServiceOptions> {
+  if (Object(environment) !== environment || typeof directory !== 'string') throw new TypeError(NO_SOURCES);
+
   const loaded = await loadFrom(SERVICE_SETTINGS, environment, directory);
   if (loaded.problems.length > 0) throw new ConfigurationError(loaded.problems);
 
@@ -39,6 +41,8 @@ export async function loadSettings(environment: Environment, directory: string):
   reportWarnings(loaded, Part.contentOf(options.log).log);
   return options;
 }
+
+const NO_SOURCES = 'loadSettings needs an environment and a directory: process.env, process.cwd()';
 
 export async function loadFrom(
   table: SettingsTable,

@@ -40,7 +40,7 @@ const AS_POLICY: Kind = {
  * @example test('every route asks for what it says', () => assertRouteMatrix({ routes }));
  */
 export async function assertRouteMatrix(asked: Routes): Promise<void> {
-  const isPolicy = [asked.routes].flat().some((route) => route?.handler === upstream);
+  const isPolicy = [Object(asked).routes].flat().some((route) => route?.handler === upstream);
   const kind = isPolicy ? AS_POLICY : OWN_ROUTES;
   const problems = problemsOf(asked, kind);
   if (problems.length > 0) throw new TypeError(problems.join('\n'));

@@ -204,18 +204,22 @@ function createKeys(algorithm: TestAlgorithm) {
 
 /**
  * Creates a proof for a request with this token (RFC 9449 §4.2), issued now. `claims`, such as `nonce`, add
- * to or replace the usual ones. Throws a `TypeError` for a member other than `method` and `url`.
+ * to or replace the usual ones. Throws a `TypeError` for a request without `url`, and for a member other than
+ * `method` and `url`.
  *
  * @example const dpop = createProof(key, { method: 'GET', url }, issuer.boundToken(key));
  */
 export function createProof(
   key: ProofKey,
-  { method, url, ...others }: ProofRequest,
+  request: ProofRequest,
   token: string,
   claims: Members = {},
 ): string {
+  const { method, url, ...others }: ProofRequest = Object(request);
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`${unknown} is a claim: pass it after the token`);
+
+  if (typeof url !== 'string') throw new TypeError('createProof needs a request with the text url');
 
   const htu = url.replace(/[?#][^]*/, '');
   const ath = hash('sha256', token, 'base64url');

@@ -96,6 +96,9 @@ for (const [claims, expected] of [
 test('actorOf undefined is undefined, and of what is no caller it throws', () => {
   assert.equal(actorOf(undefined), undefined);
   for (const given of [null, {}, { claims: { act: { sub: 'assistant-7' } } }, 'assistant-7']) {
-    assert.throws(() => actorOf(given as never), TypeError);
+    assert.throws(() => actorOf(given as never), {
+      name: 'TypeError',
+      message: 'actorOf needs a caller of the same copy of the package',
+    });
   }
 });

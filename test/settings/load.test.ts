@@ -464,6 +464,13 @@ test('resolves with the options of a service, and with the part of each setting 
   assert.equal(readServiceOptions(others as ServiceOptions).issuers.partner?.domain, 'partner.test');
 });
 
+test('rejects with a TypeError that says what it takes, for no environment and for no directory [§11]', async () => {
+  const message = 'loadSettings needs an environment and a directory: process.env, process.cwd()';
+  for (const given of [[], [undefined, '/'], ['/', '/'], [process.env], [process.env, null]]) {
+    await assert.rejects(Reflect.apply(loadSettings, undefined, given), { name: 'TypeError', message });
+  }
+});
+
 const OF_INTROSPECTION = {
   introspectionTokens: ['opaque'],
   introspectionClientId: 'orders-api',
