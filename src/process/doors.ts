@@ -28,7 +28,7 @@ export async function runForwardAuth(routes: Routes, hooks: Hooks = {}): Promise
 /**
  * Loads settings as `runService` does, from an environment and the files of a directory: the options for
  * `createService`, with the part of each setting that is set. Writes warnings to the log that it makes.
- * Rejects with a `ConfigurationError`, which has every problem, and with a `TypeError` unless it is given both.
+ * Rejects with a `ConfigurationError`, which has every problem, or with a `TypeError` if either is missing.
  *
  * @example const service = createService({ routes }, await loadSettings(process.env, process.cwd()));
  */

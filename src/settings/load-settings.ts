@@ -30,7 +30,7 @@ export interface Loaded extends Pick<FoundEntries, 'files' | 'problems' | 'warni
   readonly settings: Settings;
 }
 
-/** Rejects with `ConfigurationError`, or with a `TypeError` unless it is given both. */
+/** Rejects with `ConfigurationError`, or with a `TypeError` if either is missing. */
 export async function loadSettings(environment: Environment, directory: string): Promise<ServiceOptions> {
   if (Object(environment) !== environment || typeof directory !== 'string') throw new TypeError(NO_SOURCES);
 
@@ -42,7 +42,7 @@ export async function loadSettings(environment: Environment, directory: string):
   return options;
 }
 
-const NO_SOURCES = 'loadSettings needs an environment and a directory: process.env, process.cwd()';
+const NO_SOURCES = 'loadSettings needs an environment and a directory, such as those of the process';
 
 export async function loadFrom(
   table: SettingsTable,

@@ -465,7 +465,7 @@ test('resolves with the options of a service, and with the part of each setting 
 });
 
 test('rejects with a TypeError that says what it takes, for no environment and for no directory [§11]', async () => {
-  const message = 'loadSettings needs an environment and a directory: process.env, process.cwd()';
+  const message = 'loadSettings needs an environment and a directory, such as those of the process';
   for (const given of [[], [undefined, '/'], ['/', '/'], [process.env], [process.env, null]]) {
     await assert.rejects(Reflect.apply(loadSettings, undefined, given), { name: 'TypeError', message });
   }
