@@ -78,7 +78,7 @@ function addRoutes(directory: string): void {
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_FILE);
 }
 
-/** Of what imports no profile, as `architecture.test.ts` proves: no route of a fork can change its outcome. */
+/** Tests of what imports no profile, as `architecture.test.ts` proves. Some start one; none lists its routes. */
 const INNER = ['evidence', 'gate', 'options', 'vectors', 'verify'];
 
 /** The names that choose every other test. */
