@@ -59,13 +59,13 @@ describe('--check', { concurrency: 4 }, () => {
       // Shells set `_`.
       await check(
         { IDP_DPOP_MODE: 'REQUIRED', _: '/usr/bin/node' },
-        { '.env': 'PORT=0\n', 'application.yml': '' },
+        { '.env': 'PORT=0\n', 'application.yml': 'application:\n  name: orders\n' },
       ),
     );
     const { profile, application, issuers, audiences, dpopMode, replayStore, files } = report;
     assert.deepEqual(
       [profile, application, issuers, audiences, dpopMode, replayStore],
-      ['B', 'gatehouse', [provider.issuer], [provider.audience], 'REQUIRED', 'process'],
+      ['B', 'orders', [provider.issuer], [provider.audience], 'REQUIRED', 'process'],
     );
     assert.deepEqual(
       files.map((file: string) => basename(file)),
@@ -139,7 +139,11 @@ describe('--check', { concurrency: 4 }, () => {
   test('lists the parts that a further issuer alone has', async () => {
     const { imports, keyAccess } = reportOf(
       await check({
-        ISSUERS: 'partner',
+        ISSUERS: 'other, partner',
+        ISSUER_OTHER_DOMAIN: provider.domain,
+        ISSUER_OTHER_ISSUER: 'https://other.test',
+        ISSUER_OTHER_JWKS_URI: `https://${provider.domain}/.well-known/jwks.json`,
+        ISSUER_OTHER_AUDIENCE: 'x',
         ISSUER_PARTNER_DOMAIN: provider.domain,
         ISSUER_PARTNER_ISSUER: 'https://partner.test',
         ISSUER_PARTNER_JWKS_URI: `https://${provider.domain}/.well-known/jwks.json`,

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { ByteLimit } from '../../../src/verify/keys/byte-limit.ts';
 import { FetchError } from '../../../src/verify/keys/jwks.ts';
@@ -124,11 +125,21 @@ test('is untouched until data comes', (t) => {
   assert.equal(limit.isUntouched, false);
 });
 
-test('is over with the work, whose connection may be kept [F6]', async (t) => {
+test('does not start to read what it counts, which is there for its reader [F6]', (t) => {
+  const { limit } = watchAll(t, 10);
+  const socket = new Duplex({ read() {} });
+  limit.count(socket as Socket);
+  socket.push('x');
+  assert.deepEqual([socket.readableFlowing, limit.isUntouched], [null, true]);
+});
+
+test('is over with the work, whose connections may be kept, with what else listens to them [F6]', async (t) => {
   const connection = new Connection();
-  const { limit, look } = watchAll(t, 10, connection);
+  const other = new Connection();
+  for (const each of [connection, other]) each.on('data', () => {});
+  const { limit, look } = watchAll(t, 10, connection, other);
   assert.equal(await limit.during(Promise.resolve('done')), 'done');
-  assert.equal(connection.listenerCount('data'), 0);
+  assert.deepEqual([connection.listenerCount('data'), other.listenerCount('data')], [1, 1]);
   connection.receive(11, MAX_TLS_BYTES);
   await look();
   assert.equal(connection.isDestroyed, false);
@@ -154,6 +165,10 @@ const coded = (code: unknown) => Object.assign(new Error('x'), { code });
 for (const [thrown, reason, code] of [
   [new FetchError('status-refused', 500), 'status-refused', '500'],
   [coded('ECONNRESET'), 'connection-failed', 'ECONNRESET'],
+  [coded('ECANCELED'), 'connection-failed', 'ECANCELED'],
+  [coded('DEPTH_ZERO_SELF_SIGNED_CERT'), 'certificate-refused', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+  [coded('ERR_TLS_PROTOCOL_VERSION_CONFLICT'), 'certificate-refused', 'ERR_TLS_PROTOCOL_VERSION_CONFLICT'],
+  [coded('ERR_SSL_WRONG_VERSION_NUMBER'), 'certificate-refused', 'ERR_SSL_WRONG_VERSION_NUMBER'],
   [coded('CERT_HAS_EXPIRED'), 'certificate-refused', 'CERT_HAS_EXPIRED'],
   [coded('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), 'certificate-refused', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
   [coded('ERR_TLS_CERT_ALTNAME_INVALID'), 'certificate-refused', 'ERR_TLS_CERT_ALTNAME_INVALID'],
