@@ -33,7 +33,10 @@ const check = (environment: Record<string, string> = {}, files?: Record<string, 
 /** The report of a valid configuration. */
 function reportOf({ code, output, errors }: Outcome): Record<string, any> {
   assert.deepEqual([code, errors], [0, []]);
-  return JSON.parse(output);
+  const report = JSON.parse(output);
+  // For people, too.
+  assert.equal(output, `${JSON.stringify(report, undefined, 2)}\n`);
+  return report;
 }
 
 /** The output for an invalid one; there is nothing else. */
@@ -502,13 +505,21 @@ describe('--check', { concurrency: 4 }, () => {
     assert.doesNotMatch(outcome.output, /sesame|redis:/);
   });
 
-  test('fails when the revocation store is not there, or may not be read', async (t) => {
+  test('fails when the revocation store is not there, may not be read, or does not reply, even if the other store does', async (t) => {
     const store = await startFakeStore(t, except('MGET', '-NOPERM x\r\n'));
+    const silent = await startFakeStore(t, () => undefined);
+    const other = await startFakeStore(t, afterGreeting('+OK\r\n'));
+    const environment = {
+      IDP_DPOP_MODE: 'ALLOWED',
+      IDP_DPOP_REPLAY_STORE: `redis://127.0.0.1:${other.port}`,
+    };
     for (const [port, reason] of [
       [store.port, 'NOPERM'],
+      [silent.port, 'timeout'],
       [1, 'ECONNREFUSED'],
     ] as const) {
-      const lines = problemsOf(await check({ REVOCATION_STORE: `redis://:sesame@127.0.0.1:${port}` }));
+      const address = `redis://:sesame@127.0.0.1:${port}`;
+      const lines = problemsOf(await check({ ...environment, REVOCATION_STORE: address }));
       const losses = lines.filter((line) => line.startsWith('revocation store'));
       const advice = 'check address, user and rights in REVOCATION_STORE';
       assert.deepEqual(losses, [`revocation store lost: ${reason}; ${advice}`]);

@@ -342,6 +342,17 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     }
   });
 
+  test('of one chunk has a Content-Length if it ends later in the turn, as a stream of Node does', async (t) => {
+    const { ask, source } = await openStreams(t);
+    const wire = await ask('/stream', 'Connection: close\r\n');
+    const { send, end } = bind(await source());
+    send('one');
+    const later = (ticks: number): void => process.nextTick(ticks === 0 ? end : later, ticks - 1);
+    later(3);
+    const { fields, content } = parseHead(await wire.untilClosed());
+    assert.deepEqual([fields['content-length'], content], [['3'], 'one']);
+  });
+
   test('is cancelled if its first chunk is no Uint8Array', async (t) => {
     const { ask, source } = await openStreams(t);
     const wire = await ask('/stream');
@@ -486,6 +497,19 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     wire.socket.resetAndDestroy();
     await until(() => given.cancels === 1);
     await until(() => logs.length > 0);
+    assert.deepEqual(
+      logs.map(({ message, status }) => [message, status]),
+      [['request', null]],
+    );
+  });
+
+  test('is cancelled if it comes after its client has left, and its request is over', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const wire = await ask('/late');
+    await turns(20);
+    wire.socket.resetAndDestroy();
+    const late = await source();
+    await until(() => late.cancels === 1 && logs.length > 0);
     assert.deepEqual(
       logs.map(({ message, status }) => [message, status]),
       [['request', null]],
