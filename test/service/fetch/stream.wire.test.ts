@@ -503,6 +503,19 @@ describe('the body of a Response', { timeout: 20_000 }, () => {
     );
   });
 
+  test('that fails with the abort of its signal before its head gets no response, which would look whole to a client that has closed its side', async (t) => {
+    const { ask, source, logs } = await openStreams(t);
+    const wire = await ask('/stream');
+    const { signal, controller } = await source();
+    signal!.addEventListener('abort', () => controller.error(signal!.reason));
+    wire.socket.end();
+    assert.equal(await wire.untilClosed(), '');
+    assert.deepEqual(
+      logs.map(({ message, status, reason }) => [message, status, reason]),
+      [['request', null, undefined]],
+    );
+  });
+
   test('is cancelled if it comes after its client has left, and its request is over', async (t) => {
     const { ask, source, logs } = await openStreams(t);
     const wire = await ask('/late');

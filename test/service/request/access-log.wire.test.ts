@@ -114,6 +114,7 @@ describe('the access log', { timeout: 30_000 }, () => {
 
 test('has a line without method and route for bytes that are not a request', async (t) => {
   const listener = await openListener(t, { environment: { ACCESS_LOG: 'true' } });
+  listener.clock.advance(5_000);
   await exchange(listener.port, GARBAGE);
   await exchange(listener.port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
   await exchange(listener.port, CONNECT);
@@ -122,6 +123,11 @@ test('has a line without method and route for bytes that are not a request', asy
     { method: null, route: null, status: 431, reason: 'header_fields_too_large' },
     { method: 'CONNECT', route: null, status: 400, reason: 'target-refused' },
   ]);
+  const requests = listener.logs.filter(({ message }) => message === 'request');
+  assert.deepEqual(
+    requests.map(({ durationMillis }) => durationMillis),
+    [0, 0, 0],
+  );
 });
 
 test('has a line without status for a client that left', async (t) => {

@@ -34,6 +34,11 @@ async function openTraced(context: TestContext) {
       }),
       post('/body/{id}', open, json(), ({ path }) => [note(path)]),
       get('/schema', open, query(judged), () => ({})),
+      get(
+        '/held',
+        open,
+        () => new Promise<object>((resolve) => app.server.emit('waiting', () => resolve({}))),
+      ),
       get('/gone', open, ({ path, signal }) => {
         app.server.emit('waiting');
         return new Promise<object>((resolve) => {
@@ -120,6 +125,26 @@ describe('the asynchronous context of a request', { timeout: 30_000 }, () => {
     assert.equal(await drained, 'deadline');
     assert.deepEqual(seen, [['/gone', '/gone']]);
     wire.destroy();
+  });
+
+  test('is its own when a response is written that a drain has held back', async (t) => {
+    const { port, seen, server, drain, storage } = await openTraced(t);
+    const wire = await openWire(port);
+    const waiting = once(server, 'waiting');
+    const arrived = once(server, 'request');
+    wire.send(request('GET /held'));
+    const [[finish], [, response]] = await Promise.all([waiting, arrived]);
+    const { writeHead } = response;
+    response.writeHead = (...head: readonly unknown[]) => {
+      seen.push(['/held', storage.getStore()]);
+      return Reflect.apply(writeHead, response, head);
+    };
+    const drained = storage.run('the drain', drain);
+    finish();
+    assert.deepEqual(statusesIn(await wire.untilClosed()), [200]);
+    assert.deepEqual(seen, [['/held', '/held']]);
+    clock.advance(1_000);
+    assert.equal(await drained, 'drained');
   });
 
   test('keeps what an earlier handler of its connection entered, but only before Node 24', async (t) => {

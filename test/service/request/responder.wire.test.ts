@@ -1,14 +1,17 @@
 /* A reply on the wire, and when it ends its connection. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { open } from '../../../src/gate/rules/access.ts';
 import { reply } from '../../../src/service/routes/handler-reply.ts';
+import { get } from '../../../src/service/routes/route.ts';
 import { jsonReply, type Reply } from '../../../src/gate/replies/reply.ts';
 import { RequestStream } from '../../../src/service/request/exchange.ts';
 import { hangUp, writeReply } from '../../../src/service/request/responder.ts';
 import { openWire } from '../../support/client.ts';
+import { startRoutes } from '../../support/routes.ts';
 import { exchangeOf } from '../../support/exchange.ts';
 import { isWhole, parseResponse, type WireResponse } from '../../support/wire-response.ts';
 
@@ -16,8 +19,8 @@ interface Sending {
   readonly answer: Reply;
   readonly more?: readonly string[];
   readonly isLast?: boolean;
-  /** Reads the body before it responds, to its end, as events or without them, or only the first bytes. */
-  readonly reads?: 'all' | 'handed over' | 'some' | undefined;
+  /** Reads the body before it responds, to its end, as events or without them, only the first bytes, or lets it arrive. */
+  readonly reads?: 'all' | 'handed over' | 'some' | 'none' | undefined;
 }
 
 /** The bytes sent for a request that is answered like this. */
@@ -32,6 +35,7 @@ async function exchange(requestText: string, how: Sending): Promise<WireResponse
       // In the next turn it is known whether the body that came with the head is complete.
       await new Promise(setImmediate);
     }
+    if (reads === 'none') await new Promise(setImmediate);
     if (reads === 'handed over') {
       await new Promise<void>((resolve) => request.readBy((chunk) => chunk === null && resolve()));
     }
@@ -103,6 +107,7 @@ for (const [what, request, how] of [
   ['a chunked body is announced', withField('Transfer-Encoding: chunked'), { answer: hello }],
   ['a body arrives with the header', `${withField('Content-Length: 3')}abc`, { answer: hello }],
   ['a whole chunked body arrives with the header', CHUNKED, { answer: hello }],
+  ['a whole chunked body has arrived, and is not read', CHUNKED, { answer: hello, reads: 'none' }],
   ['an upgrade is offered', withField('Connection: Upgrade\r\nUpgrade: h2c'), { answer: hello }],
 ] as const) {
   test(`announces that the connection closes when ${what} [RFC 9112 §9.6]`, async () => {
@@ -167,6 +172,39 @@ test('does not change a reply, which may be sent often', async () => {
   await exchange(GET, { answer: hello, more: ['B', '3'], isLast: true });
   await exchange(GET, { answer: hello });
   assert.deepEqual(hello, before);
+});
+
+test('hangs up behind an earlier response as the connection ends, since a reset could overtake that [RFC 9112 §9.6]', () => {
+  const response = Object.assign(new EventEmitter(), { socket: null });
+  hangUp(response as unknown as ServerResponse);
+  let endings = 0;
+
+  const destroySoon = () => {
+    endings += 1;
+  };
+
+  // Any other call would fail.
+  response.emit('socket', { destroySoon });
+  assert.equal(endings, 1);
+});
+
+test('ends the connection, and reports a bug, when Node refuses to write a response, such as one that has begun', async (t) => {
+  const app = await startRoutes({
+    routes: [get('/', open, () => ({}))],
+    environment: { ACCESS_LOG: 'true' },
+    prepare: (server) => server.prependListener('request', (_, response) => response.writeHead(202)),
+  });
+  t.after(() => app.stop());
+  const wire = await openWire(app.port);
+  wire.send(GET);
+  assert.doesNotMatch(await wire.untilClosed(), /\{/);
+  assert.deepEqual(
+    app.logs.map(({ message, reason, error }) => [message, reason, error]),
+    [
+      ['request', 'bug', undefined],
+      ['request failed', 'bug', 'Error'],
+    ],
+  );
 });
 
 test('hangs up only once the earlier requests are answered', { timeout: 60_000 }, async (t) => {

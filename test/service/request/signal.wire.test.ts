@@ -344,6 +344,25 @@ describe('the end of a drain', { timeout: 30_000 }, () => {
     ]);
   });
 
+  test('comes after every handler whose client has reset its connection, not after the first [§10]', async (t) => {
+    const { port, held, call, leave, drain, server } = await openLeaving(t, GET);
+    const accepted = once(server, 'connection');
+    const wire = await openWire(port);
+    wire.send(GET);
+    const [socket] = await accepted;
+    const other = await held(1);
+    const gone = new Promise((resolve) => socket.once('close', resolve));
+    wire.socket.resetAndDestroy();
+    await Promise.all([leave(), gone]);
+    const drained = drain();
+    await untilClosing(server);
+    await turns(20);
+    call.response();
+    assert.equal(await Promise.race([drained, turns(20)]), undefined);
+    other.response();
+    assert.equal(await drained, 'drained');
+  });
+
   test('waits no more than ten seconds for a handler whose client has gone [§10]', async (t) => {
     const unlimited = { HANDLER_TIMEOUT_SECONDS: '0' };
     const { leave, drain, server } = await openLeaving(t, GET, unlimited);
