@@ -687,9 +687,10 @@ describe('gate.authorize', () => {
 
     const allowed = gate.authorize(caller, needs(guard));
     const refused = gate.authorize(caller, needs(scope('other'), guard));
+    const first = gate.authorize(caller, needs(guard, scope('other')));
     // In JavaScript, `await` may be forgotten.
     assert.throws(() => Reflect.get(refused, 'refusal'), { name: 'TypeError', message: /await it$/ });
-    assert.ok(allowed instanceof Promise && refused instanceof Promise);
+    assert.ok(allowed instanceof Promise && refused instanceof Promise && first instanceof Promise);
     assert.equal((await allowed).caller, caller);
     assert.equal((await refused).refusal?.status, 403);
   });

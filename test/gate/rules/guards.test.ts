@@ -116,6 +116,11 @@ check('a guard of a boolean claim', claimEquals('verified', false), {
   ],
 });
 
+check('a guard of three included values', claimIncludes('roles', ['a', 'b', 'c']), {
+  held: [{ roles: 'c b a' }],
+  missing: [{ roles: 'a b' }, { roles: ['a', 'b'] }],
+});
+
 check('a guard of included values', claimIncludes('roles', ['editor', 'viewer']), {
   held: [
     { roles: ['editor', 'viewer'] },
@@ -367,6 +372,22 @@ test('demands the values that a list had when the guard was made [H2]', () => {
   values.length = 0 as 1;
   assert.equal(passes(guard, { roles: [] }), false);
   assert.equal(passes(guard, { roles: ['editor'] }), true);
+});
+
+test('no code can change a guard, which every request shares', () => {
+  const made = [scope('a'), claimEquals('a', 1), claimIncludes('a', ['b']), claimCheck('a', () => true)];
+  for (const guard of made) assert.ok(Object.isFrozen(guard), guard.name);
+});
+
+test('a promise of claimCheck that rejects is no error of the process', async (t) => {
+  const unhandled: unknown[] = [];
+  const noteUnhandled = (failure: unknown) => void unhandled.push(failure);
+  process.on('unhandledRejection', noteUnhandled);
+  t.after(() => process.off('unhandledRejection', noteUnhandled));
+  const guard = claimCheck('a', (() => Promise.reject(new Error('x'))) as never);
+  assert.throws(() => passes(guard, {}), /to wait, write a decision/);
+  await new Promise(setImmediate);
+  assert.deepEqual(unhandled, []);
 });
 
 test('admits no caller by a guard that returns a promise [H2]', () => {
