@@ -62,7 +62,7 @@ describe('--check', { concurrency: 4 }, () => {
       // Shells set `_`.
       await check(
         { IDP_DPOP_MODE: 'REQUIRED', _: '/usr/bin/node' },
-        { '.env': 'PORT=0\n', 'application.yml': 'application:\n  name: orders\n' },
+        { '.env': 'PORT=0\n', 'application.yml': 'application:\n  name: orders\n  x: 1\n' },
       ),
     );
     const { profile, application, issuers, audiences, dpopMode, replayStore, files } = report;
@@ -75,6 +75,10 @@ describe('--check', { concurrency: 4 }, () => {
       ['.env', 'application.yml'],
     );
     assert.deepEqual(eventIn(report, 'signing keys loaded').kids, [provider.signingKey.kid]);
+    assert.deepEqual(
+      report.events.map(({ event }: { event: string }) => event),
+      ['unknown setting ignored', 'signing keys loaded'],
+    );
   });
 
   test('fails for names in the environment that may be misspelt settings, which a start only warns of [H2]', async () => {
