@@ -103,6 +103,33 @@ test(
   },
 );
 
+const PARTNER = { ISSUERS: 'partner', ISSUER_PARTNER_DOMAIN: 'localhost:2', ISSUER_PARTNER_AUDIENCE: 'x' };
+const ASKED = {
+  ISSUER_PARTNER_INTROSPECTION: 'opaque',
+  ISSUER_PARTNER_INTROSPECTION_CLIENT_ID: 'x',
+  ISSUER_PARTNER_INTROSPECTION_CLIENT_SECRET: 'x',
+};
+const TENANTS = {
+  ISSUER_PARTNER_ISSUER: 'https://localhost:2/{tenant}',
+  ISSUER_PARTNER_JWKS_URI: 'https://localhost:2/{tenant}/keys',
+  ISSUER_PARTNER_TENANTS: 'a',
+};
+
+for (const [what, own, threads] of [
+  ['one issuer, a proxy and a store of proofs', {}, 6],
+  ['a store of revocations, too', { REVOCATION_STORE: 'redis://localhost:1' }, 8],
+  ['a further issuer that is asked about tokens', { ...PARTNER, ...ASKED }, 10],
+  ['a further issuer alone with tenants', { ...PARTNER, ...TENANTS }, 48],
+] as const) {
+  test(`demands two threads for each name to look up: of ${what} [F13]`, async () => {
+    const program = preload('process.on("exit", () => console.error(process.env.UV_THREADPOOL_SIZE))');
+    // Nothing is there.
+    const environment = { ...DOWN, ...program, ...own, HOST: '127.0.0.1', PORT: '1' };
+    const { errors } = await runCommand(['--probe'], environment);
+    assert.equal(errors.at(-1), String(threads));
+  });
+}
+
 for (const [what, own, options] of [
   ['gives each name server two tries of a second, since its exit waits', {}, 'timeout:1 attempts:2'],
   ['leaves the tries of name servers to RES_OPTIONS when it is set', { RES_OPTIONS: 'debug' }, 'debug'],

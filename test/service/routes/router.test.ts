@@ -422,6 +422,16 @@ test('accepts several parameters, even if one name is part of another', () => {
   );
 });
 
+test('each path of the service takes that path from a route', () => {
+  const find = createRouter([routeAt('/{x}')], [], [], ['/a', '/b']);
+  const taken = ['/a', '/b', '/c'].map((path) => [find(path).matches.length, find(path).isOwn]);
+  assert.deepEqual(taken, [
+    [0, true],
+    [0, true],
+    [1, false],
+  ]);
+});
+
 test('a path of the service that no request can have takes none from a route', () => {
   const find = createRouter([get('/{x}', open, () => ({}))], [], [], ['/a//b', '/%zz']);
   for (const path of ['/~', '/a', '/b', '/undefined']) {
