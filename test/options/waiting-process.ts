@@ -1,9 +1,11 @@
 /* A process with nothing to do but a shared store, at the address in its first argument. If there is a second,
-   it awaits the record of that proof. */
+   it awaits the record of that proof or, for `-`, not even the store. */
 import { SharedReplayStore } from '../../src/options/redis/replay.ts';
 
 const [address = '', jti] = process.argv.slice(2);
 const work = setInterval(() => {}, 1_000);
+
+if (jti === '-') clearInterval(work);
 
 const store = new SharedReplayStore(
   address,

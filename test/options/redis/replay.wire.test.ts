@@ -645,6 +645,10 @@ describe('the connection', () => {
     assert.equal(await runWaiting(await startFakeStore(t), 'redis'), 'replay store ready\n');
   });
 
+  test('keeps no process alive while a store is silent', async (t) => {
+    assert.equal(await runWaiting(await startFakeStore(t, silent), 'redis', '-'), '');
+  });
+
   test('keeps a process alive that awaits a reply, but not for longer', async (t) => {
     const store = await startFakeStore(t);
     assert.equal(await runWaiting(store, 'redis', 'jti'), 'replay store ready\nnew\n');

@@ -314,6 +314,26 @@ describe('the end of a drain', { timeout: 30_000 }, () => {
     });
   }
 
+  test('comes for every connection at the deadline of a drain, and each request is observed [§16]', async (t) => {
+    const { port, held, drain, server, logs } = await openRoutes(t, {
+      ACCESS_LOG: 'true',
+      HANDLER_TIMEOUT_SECONDS: '0',
+    });
+    const wires = await Promise.all([openWire(port), openWire(port), openWire(port)]);
+    for (const wire of wires) wire.send(GET);
+    await held(2);
+    const drained = drain();
+    await untilClosing(server);
+    clock.advance(10_000);
+    assert.equal(await drained, 'deadline');
+    const told = logs.filter(({ message }) => message === 'request');
+    assert.deepEqual(
+      told.map(({ status }) => status),
+      [null, null, null],
+    );
+    for (const wire of wires) wire.destroy();
+  });
+
   test('leaves a handler that fails on the abort of its signal its own end [§27]', async (t) => {
     const { port, held, drain, server, logs } = await openRoutes(t, { ACCESS_LOG: 'true' });
     const wire = await openWire(port);
