@@ -230,7 +230,7 @@ test('a service that is stopped while the name of its host is looked up does not
   const [finish] = await lookup;
   const stopped = service.stop();
   // More turns than a listener without connections takes to close.
-  for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+  for (let turn = 0; turn < 1_100; turn += 1) await new Promise(setImmediate);
   finish();
   const { port } = new URL(await listening);
   assert.equal(await stopped, 'drained');

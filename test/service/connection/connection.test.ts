@@ -149,6 +149,27 @@ test('gives each request the time of REQUEST_TIMEOUT_SECONDS to arrive', () => {
   );
 });
 
+test('does not time a request while reading is paused for want of earlier responses, which is our doing', () => {
+  const { socket, connection, ask } = open();
+  const isLate = (second: number) => connection.isLate(second * SECOND);
+  const first = ask();
+  socket.bytesRead = 64 * 1024 + 1;
+  ask(false);
+  assert.deepEqual([isLate(0), isLate(90)], [false, false]);
+  first.finish();
+  assert.deepEqual([isLate(91), isLate(105), isLate(106)], [false, false, true]);
+});
+
+test('gives a client 90 seconds for a response that was written before an earlier one, from when that was written', () => {
+  const { ask, overdueFrom } = open();
+  const first = ask();
+  ask().write();
+  assert.equal(overdueFrom(0, 100), undefined);
+  first.write();
+  first.finish();
+  assert.equal(overdueFrom(101), 191);
+});
+
 test('gives the client of a stream 90 seconds without reading, which count from the last byte that it took', () => {
   const { socket, ask, overdueFrom } = open();
   const { exchange, response } = ask();
