@@ -104,11 +104,13 @@ test(
 );
 
 const PARTNER = { ISSUERS: 'partner', ISSUER_PARTNER_DOMAIN: 'localhost:2', ISSUER_PARTNER_AUDIENCE: 'x' };
+
 const ASKED = {
   ISSUER_PARTNER_INTROSPECTION: 'opaque',
   ISSUER_PARTNER_INTROSPECTION_CLIENT_ID: 'x',
   ISSUER_PARTNER_INTROSPECTION_CLIENT_SECRET: 'x',
 };
+
 const TENANTS = {
   ISSUER_PARTNER_ISSUER: 'https://localhost:2/{tenant}',
   ISSUER_PARTNER_JWKS_URI: 'https://localhost:2/{tenant}/keys',
