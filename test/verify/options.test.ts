@@ -318,12 +318,12 @@ for (const [url, fault] of RESOURCES) {
 }
 
 test('accepts scope-tokens as the scopes of a resource [RFC 6749 §3.3]', () => {
-  for (const value of ['read', 'read:orders', 'https://api.test/read', 'openid2', '!', '~']) {
+  for (const value of ['read', 'read:orders', 'https://api.test/read', 'openid2', '!', '#', '[', ']', '~']) {
     assert.equal(faultOf(resourceScope, value), false);
   }
 });
 
-for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'é', 'a\n', '']) {
+for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'a\x7f', 'é', 'a\n', '']) {
   test(`refuses ${show(value)} as a scope of a resource [RFC 6749 §3.3]`, () =>
     assert.equal(
       faultOf(resourceScope, value),
