@@ -176,7 +176,7 @@ test('does not change a reply, which may be sent often', async () => {
 
 test('hangs up behind an earlier response as the connection ends, since a reset could overtake that [RFC 9112 §9.6]', () => {
   const response = Object.assign(new EventEmitter(), { socket: null });
-  hangUp(response as unknown as ServerResponse);
+  hangUp({ response: response as unknown as ServerResponse });
   let endings = 0;
 
   const destroySoon = () => {
