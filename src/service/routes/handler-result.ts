@@ -181,8 +181,8 @@ function ownReply(reply: Reply, hasCors: boolean): Reply {
 
 const isOfHandler = ([name]: Field) => !name.startsWith('access-control-');
 
-/** The words of V8 and of JavaScriptCore. What a `toJSON` throws is a bug of its own. */
-const HAS_NO_JSON = /serialize (?:a )?BigInt|(?:circular|cyclic) structure/;
+/** What V8 and JavaScriptCore throw. What a `toJSON` throws is a bug of its own. */
+const HAS_NO_JSON = /^(?:Do not know how to|JSON\.stringify cannot) serialize |^Converting circular /;
 
 /**
  * The JSON of a plain object, an array, or a class instance with members. Throws a `TypeError` for anything
@@ -192,12 +192,21 @@ export function jsonText(body: unknown): string {
   try {
     const text = isSerializable(body) ? JSON.stringify(body) : '';
     if (text?.[0] === '{' || text?.[0] === '[') return text;
-  } catch (error) {
-    if (!HAS_NO_JSON.test(Object(error).message)) throw error;
+  } catch (cause) {
+    if (!isOfJson(cause)) throw cause;
 
-    throw new UsageError('a body must not have a BigInt or itself in it; convert it');
+    throw new UsageError('a body must not have a BigInt or itself in it; convert it', { cause });
   }
   throw new UsageError(NO_JSON);
+}
+
+function isOfJson(error: unknown) {
+  try {
+    return HAS_NO_JSON.test(Object(error).message);
+  } catch {
+    // What reads it may throw.
+    return false;
+  }
 }
 
 function isSerializable(body: unknown) {

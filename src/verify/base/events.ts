@@ -152,8 +152,8 @@ const toPrintable = (text: string, length: number) =>
 export class UsageError extends TypeError {
   readonly #sentence;
 
-  constructor(sentence: string) {
-    super(sentence);
+  constructor(sentence: string, options?: ErrorOptions) {
+    super(sentence, options);
     this.#sentence = printableSetting(sentence);
   }
 

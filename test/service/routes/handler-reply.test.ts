@@ -110,6 +110,43 @@ test('reply throws for a status that is not a number, since the content depends 
   }
 });
 
+const endless: { self?: object } = {};
+endless.self = endless;
+
+for (const [what, body, words] of [
+  ['a BigInt', { amounts: [1n] }, /BigInt/],
+  ['a cycle', endless, /circular|cyclic/],
+] as const) {
+  test(`a body with ${what} is refused with a sentence, and its cause is in the words of the engine [§11]`, () => {
+    assert.throws(
+      () => reply(200, body),
+      ({ message, cause }: Error) => {
+        assert.equal(message, 'a body must not have a BigInt or itself in it; convert it');
+        assert.match(String(cause), words);
+        return true;
+      },
+    );
+  });
+}
+
+test('what a toJSON throws leaves reply as it is, even if its message throws when read [§11]', () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  const message = { get: () => assert.fail('read') };
+  const unreadable = Object.defineProperty(new Error(), 'message', message);
+  const similar = new TypeError('I cannot serialize BigInt');
+  for (const thrown of [undefined, null, proxy, { message: Symbol('secret') }, unreadable, similar]) {
+    const toJSON = () => {
+      throw thrown;
+    };
+
+    assert.throws(
+      () => reply(200, { toJSON }),
+      (error) => Object.is(error, thrown),
+    );
+  }
+});
+
 test('a reply inside a body is a bug, not a part of a 200 body', () => {
   const failure = fail(403, 'forbidden', 'no');
   const fault = new TypeError('a body has a reply in it, or another copy of this package made the reply');
