@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 18_840,
-  createGate: 30_050,
-  createService: 45_250,
-  runService: 57_500,
-  server: 58_750,
-  'all of src': 104_930,
+  verify: 18_790,
+  createGate: 29_600,
+  createService: 45_050,
+  runService: 56_450,
+  server: 57_650,
+  'all of src': 104_350,
 };
 
 const GROWTH = 1.02;
