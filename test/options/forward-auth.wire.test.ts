@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import type { ResponseEvent } from '../../src/gate/events.ts';
 import { authenticated, needs, open, optional } from '../../src/gate/rules/access.ts';
 import { scope } from '../../src/gate/rules/guards.ts';
 import { recentLogin } from '../../src/gate/rules/recent-login.ts';
@@ -777,4 +778,18 @@ describe('log and metrics', () => {
     const text = JSON.stringify(policy.logs);
     assert.ok(!text.includes('eyJ') && !text.includes(issuer.token().slice(0, 20)));
   });
+});
+
+test('onResponse is told the method and path that the proxy asks about, but no path that is ambiguous [§28]', async (t) => {
+  const heard: unknown[] = [];
+  const onResponse = ({ method, path }: ResponseEvent) => heard.push([method, path]);
+  const own = await startPolicy({ routes }, { onResponse });
+  t.after(own.stop);
+  for (const uri of ['/nowhere?secret', '/a%2fb']) await own.ask({ forwarded: asking('PUT', uri) });
+  await own.ask({});
+  assert.deepEqual(heard, [
+    ['PUT', '/nowhere'],
+    ['PUT', null],
+    ['GET', '/forward-auth'],
+  ]);
 });
