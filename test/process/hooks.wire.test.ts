@@ -64,6 +64,7 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
 
   test('the options of onStart are frozen, and have no part that serves one service alone [§28]', async (t) => {
     const text = `await runService({ routes: [] }, {
+      onError() {},
       onResponse() {},
       onStart(options) {
         const { issuers, audience } = options;
@@ -105,7 +106,7 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
       ],
     );
     for (const name of ['log', 'replayStore', 'domain', 'issuers']) assert.ok(names.includes(name), name);
-    const own = ['connect', 'metadata', 'cors', 'metrics', 'onStart', 'onResponse', 'applicationName'];
+    const own = ['connect', 'metadata', 'cors', 'metrics', 'onStart', 'onError', 'onResponse', 'applicationName'];
     for (const name of own) assert.ok(!names.includes(name), name);
     await service.logged('gates');
   });
