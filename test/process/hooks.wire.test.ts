@@ -106,7 +106,16 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
       ],
     );
     for (const name of ['log', 'replayStore', 'domain', 'issuers']) assert.ok(names.includes(name), name);
-    const own = ['connect', 'metadata', 'cors', 'metrics', 'onStart', 'onError', 'onResponse', 'applicationName'];
+    const own = [
+      'connect',
+      'metadata',
+      'cors',
+      'metrics',
+      'onStart',
+      'onError',
+      'onResponse',
+      'applicationName',
+    ];
     for (const name of own) assert.ok(!names.includes(name), name);
     await service.logged('gates');
   });
