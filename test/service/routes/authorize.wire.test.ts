@@ -21,11 +21,11 @@ const BROKEN = needs(
 
 const JSON_FIELDS = { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' };
 
-type Asking = Pick<RouteRequest<unknown>, 'authorize'>;
+type Asking = Pick<RouteRequest<unknown>, 'authorize' | 'caller'>;
 
-const write = ({ authorize }: Asking) => {
+const write = ({ authorize, caller: own }: Asking) => {
   const { caller, refusal } = authorize(WRITE);
-  return refusal ?? { subject: caller.subject };
+  return refusal ?? { subject: caller.subject, isOwn: caller === own };
 };
 
 let seen: unknown;
@@ -86,10 +86,10 @@ after(() => service.stop());
 const lastLine = () => service.logs.at(-1);
 
 describe('authorize, for the caller of a request,', { timeout: 30_000 }, () => {
-  test('returns the caller who may pass', async () => {
+  test('returns the caller of the request, who may pass', async () => {
     const token = tokenWith({ scope: 'read:orders write:orders', sub: 'someone' });
     const { status, body } = await service.ask('/write', { method: 'POST', token });
-    assert.deepEqual([status, body], [200, { subject: 'someone' }]);
+    assert.deepEqual([status, body], [200, { subject: 'someone', isOwn: true }]);
   });
 
   test('returns a refusal, which the service sends if the handler returns it, and counts', async () => {
