@@ -24,11 +24,6 @@ const skip = missing !== undefined;
 
 const named = (name: string) => withReason(name, missing);
 
-function promtool(...words: readonly string[]): void {
-  const { status, stdout, stderr } = spawnSync('promtool', words, { encoding: 'utf8' });
-  assert.equal(status, 0, stdout + stderr);
-}
-
 type Samples = ReadonlyMap<string, number>;
 
 /** The same sample for a number of scrapes, 15 s apart, in promtool's notation. */
@@ -43,22 +38,37 @@ function seriesOf(sample: string, target = TARGET): string {
   return `${name}{${[labels, target].filter(Boolean).join()}}`;
 }
 
-/** The alerts of the service that fire at a time after the first scrape, each once, with its labels. */
-function assertFiring(
-  series: ReadonlyMap<string, string>,
-  alerts: readonly string[],
-  { eval_time = '10m', interval = '15s' } = {},
-): void {
-  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
-  const file = join(directory, 'rules.test.yml');
+/** What is scraped, and the alerts of the service that fire at a time after the first scrape, each once. */
+interface Case {
+  readonly series: ReadonlyMap<string, string>;
+  readonly alerts: readonly string[];
+  readonly when?: { readonly eval_time: string; readonly interval?: string };
+}
+
+/** As promtool reads it. */
+function unitTest({ series, alerts, when = { eval_time: '10m' } }: Case) {
+  const { eval_time, interval = '15s' } = when;
   const ending = { eval_time, expr: 'sum by (alertname, job, instance) (ALERTS{alertstate="firing"})' };
   const exp_samples = alerts.map((name) => ({ labels: `{alertname="${name}",${TARGET}}`, value: 1 }));
   const input_series = [...series].map(([name, values]) => ({ series: name, values }));
   const one = { interval, input_series, promql_expr_test: [{ ...ending, exp_samples }] };
-  // JSON is YAML.
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: interval, tests: [one] }));
+  return { rule_files: [RULES], evaluation_interval: interval, tests: [one] };
+}
+
+/** What promtool says of each, in their order. One process tests all: it begins for longer than it tests. */
+function outcomesOf(cases: readonly Case[]): readonly string[] {
+  const directory = mkdtempSync(join(tmpdir(), 'gatehouse-rules-'));
+  const files = cases.map((each, index) => {
+    const file = join(directory, `${index}.test.yml`);
+    // JSON is YAML.
+    writeFileSync(file, JSON.stringify(unitTest(each)));
+    return file;
+  });
+  // It writes names to standard output, and what failed to standard error.
+  const words = ['-c', 'exec promtool test rules "$@" 2>&1', 'sh', ...files];
   try {
-    promtool('test', 'rules', file);
+    const said = spawnSync('sh', words, { encoding: 'utf8' }).stdout.split(/^Unit Testing: +/m);
+    return files.map((file) => said.find((text) => text.startsWith(`${file}\n`)) ?? 'nothing');
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -125,6 +135,14 @@ const HARMLESS: readonly (readonly [series: string, values: string])[] = [
 describe('docs/rules.yml', () => {
   let quiet: ReadonlyMap<string, string> = new Map();
   let failing: ReadonlyMap<string, string> = new Map();
+  let outcomes: readonly string[] = [];
+  const cases: (() => Case)[] = [];
+
+  /** For a case that can be made once the service has been looked at. */
+  function testCase(name: string, make: () => Case): void {
+    const index = cases.push(make) - 1;
+    test(named(name), { skip }, () => assert.match(outcomes[index] ?? '', /^\S+\n\s*SUCCESS\s*$/));
+  }
 
   before(async () => {
     const seen = await looks();
@@ -136,15 +154,17 @@ describe('docs/rules.yml', () => {
         return [seriesOf(name), `${before === undefined ? '_x37' : held(before, 37)} ${held(value, 4)}`];
       }),
     );
+    if (!skip) outcomes = outcomesOf(cases.map((make) => make()));
   });
 
-  test(named('is valid for Prometheus'), { skip }, () => promtool('check', 'rules', RULES));
+  test(named('is valid for Prometheus'), { skip }, () => {
+    const { status, stdout, stderr } = spawnSync('promtool', ['check', 'rules', RULES], { encoding: 'utf8' });
+    assert.equal(status, 0, stdout + stderr);
+  });
 
-  test(named('does not fire while all is well'), { skip }, () => assertFiring(quiet, []));
+  testCase('does not fire while all is well', () => ({ series: quiet, alerts: [] }));
 
-  test(named('alerts on the very first 500 of a route'), { skip }, () =>
-    assertFiring(failing, ['GatehouseBug']),
-  );
+  testCase('alerts on the very first 500 of a route', () => ({ series: failing, alerts: ['GatehouseBug'] }));
 
   test('has only alerts that are tested here', () => {
     const alerts = [...read('docs/rules.yml').matchAll(/- alert: (\w+)$/gm)].map(([, name]) => name);
@@ -152,18 +172,19 @@ describe('docs/rules.yml', () => {
   });
 
   for (const [alert, [series, values]] of Object.entries(CAUSES)) {
-    test(named(`only ${alert} fires for its cause`), { skip }, () =>
-      assertFiring(new Map([...quiet, [seriesOf(series), values]]), [alert]),
-    );
+    testCase(`only ${alert} fires for its cause`, () => ({
+      series: new Map([...quiet, [seriesOf(series), values]]),
+      alerts: [alert],
+    }));
   }
 
   for (const [alert, [series, values]] of Object.entries(CAUSES)) {
     // Of another job, and of another target of the same job.
     const targets = ['job="other",instance="api:9464"', 'job="api",instance="other:9464"'];
 
-    test(named(`${alert} does not fire for another service`), { skip }, () => {
+    testCase(`${alert} does not fire for another service`, () => {
       const foreign = targets.map((target) => [seriesOf(series, target), values] as const);
-      assertFiring(new Map([...quiet, ...foreign]), []);
+      return { series: new Map([...quiet, ...foreign]), alerts: [] };
     });
   }
 
@@ -190,53 +211,49 @@ describe('docs/rules.yml', () => {
     ['soon after a target has ended', { eval_time: '13m' }],
     ['two days after a target has ended', { eval_time: '50h', interval: '4m' }],
   ] as const) {
-    test(named(`GatehouseDown fires ${what}`), { skip }, () => {
+    testCase(`GatehouseDown fires ${what}`, () => {
       const series = [
         [seriesOf('gatehouse_info'), leaves],
         [seriesOf('up'), down],
       ] as const;
-      assertFiring(new Map(series), ['GatehouseDown'], when);
+      return { series: new Map(series), alerts: ['GatehouseDown'], when };
     });
   }
 
-  test(named('GatehouseDown stops firing when the target is back, or is no longer one'), { skip }, () => {
-    for (const ending of ['1x40', 'stale']) {
+  for (const [what, ending] of [
+    ['is back', '1x40'],
+    ['is no longer one', 'stale'],
+  ] as const) {
+    testCase(`GatehouseDown stops firing when the target ${what}`, () => {
       const series = [
         [seriesOf('gatehouse_info'), leaves],
         [seriesOf('up'), `${held(1, 40)} 0x20 ${ending}`],
       ] as const;
-      assertFiring(new Map(series), [], { eval_time: '16m' });
-    }
-  });
+      return { series: new Map(series), alerts: [], when: { eval_time: '16m' } };
+    });
+  }
 
-  test(
-    named('GatehouseIntrospectionAway does not fire while the issuer answers some requests'),
-    { skip },
-    () => {
-      const series = ['failed', 'inactive'].map(
-        (result) => [seriesOf(`${INTROSPECTIONS}{issuer="idp",result="${result}"}`), '0+1x40'] as const,
-      );
-      assertFiring(new Map([...quiet, ...series]), []);
-    },
-  );
+  testCase('GatehouseIntrospectionAway does not fire while the issuer answers some requests', () => {
+    const series = ['failed', 'inactive'].map(
+      (result) => [seriesOf(`${INTROSPECTIONS}{issuer="idp",result="${result}"}`), '0+1x40'] as const,
+    );
+    return { series: new Map([...quiet, ...series]), alerts: [] };
+  });
 
   for (const reason of Object.keys(REFUSALS.temporarily_unavailable).filter(
     (reason) => !OF_SERVICES.has(reason),
   )) {
-    test(
-      named(`GatehouseUnavailable fires for ${reason} at a gate, which counts no responses`),
-      { skip },
-      () => {
-        const ofGate = [...quiet].filter(([name]) => !name.startsWith('http_server_'));
-        const cause = [seriesOf(`gatehouse_refusals_total{reason="${reason}"}`), '0+1x40'] as const;
-        assertFiring(new Map([...ofGate, cause]), ['GatehouseUnavailable']);
-      },
-    );
+    testCase(`GatehouseUnavailable fires for ${reason} at a gate, which counts no responses`, () => {
+      const ofGate = [...quiet].filter(([name]) => !name.startsWith('http_server_'));
+      const cause = [seriesOf(`gatehouse_refusals_total{reason="${reason}"}`), '0+1x40'] as const;
+      return { series: new Map([...ofGate, cause]), alerts: ['GatehouseUnavailable'] };
+    });
   }
 
   for (const [series, values] of HARMLESS) {
-    test(named(`does not fire on ${series} ${values}`), { skip }, () =>
-      assertFiring(new Map([...quiet, [seriesOf(series), values]]), []),
-    );
+    testCase(`does not fire on ${series} ${values}`, () => ({
+      series: new Map([...quiet, [seriesOf(series), values]]),
+      alerts: [],
+    }));
   }
 });
