@@ -50,7 +50,7 @@ test('replaces the issuer of options that it is spread over, so that its tokens 
 });
 
 test('makes a proof only for a request whose url is text: anything else is a TypeError that says so', () => {
-  const message = 'createProof needs a request with the text url';
+  const message = 'createProof needs a request whose url is text';
   for (const request of [
     undefined,
     {},

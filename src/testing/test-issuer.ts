@@ -219,7 +219,7 @@ export function createProof(
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw new TypeError(`${unknown} is a claim: pass it after the token`);
 
-  if (typeof url !== 'string') throw new TypeError('createProof needs a request with the text url');
+  if (typeof url !== 'string') throw new TypeError('createProof needs a request whose url is text');
 
   const htu = url.replace(/[?#][^]*/, '');
   const ath = hash('sha256', token, 'base64url');
