@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { samplesUnder } from './docs/pages.ts';
+import { importsOf } from './support/imports.ts';
 import { filesBelow } from './support/tree.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -79,17 +80,24 @@ function addRoutes(directory: string): void {
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_FILE);
 }
 
-/** Of what imports no profile: no route of a fork can change the outcome of a test there unless it uses one. */
+/** Tests of what imports no profile: no route of a fork can change their outcome unless they use one. */
 const INNER = /^(?:evidence|gate|options|vectors|verify)\//;
-const USES_PROFILE = /\b(?:support\/service|dpop-service|profiles\/\w+)\.ts\b/;
 
-/** The names of all tests but those. */
+/** Whether it names a profile, or one of the modules of the tests that it loads does. */
+function usesProfile(file: string): boolean {
+  const text = readFileSync(file, 'utf8');
+  if (/\bprofiles\/(?!settings)\w+\.ts\b/.test(text)) return true;
+
+  const own = importsOf(text).filter(({ from }) => from.startsWith('.') && !from.includes('/src/'));
+  return own.some(({ from }) => usesProfile(join(dirname(file), from)));
+}
+
+/** The test files that a fork runs: all but those. */
 const outerTests = () =>
-  filesBelow(join(ROOT, 'test')).filter(
-    (name) =>
-      name.endsWith('.test.ts') &&
-      (!INNER.test(name) || USES_PROFILE.test(readFileSync(join(ROOT, 'test', name), 'utf8'))),
-  );
+  filesBelow(join(ROOT, 'test')).filter((name) => {
+    const isTest = name.endsWith('.test.ts');
+    return isTest && (!INNER.test(name) || usesProfile(join(ROOT, 'test', name)));
+  });
 
 test('adding routes to a profile or in a new file leaves npm test green with no other edit', (context) => {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-fork-'));

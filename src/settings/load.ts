@@ -133,7 +133,7 @@ class TableReader {
   }
 }
 
-/** The problem of a value alone, then that beside others, which may begin with it. Empty without one. */
+/** Joins what is wrong with a value and why it does not fit others. Empty if it is good. */
 function both(wrong = '', unfit = wrong) {
   return unfit.startsWith(wrong) ? unfit : `${wrong}; ${unfit}`;
 }

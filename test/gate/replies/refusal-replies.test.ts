@@ -210,25 +210,14 @@ test('describes every refusal in printable ASCII without quotes, which cannot br
 
 test('closes the connection only after refusals that leave the next bytes in doubt [docs/how-a-request-is-checked.md]', () => {
   const closing = EVERY.filter((refusal) => show(refusal).closes).map((refusal) => refusal.reason);
-  for (const reason of [
-    'malformed-http',
-    'host-refused',
-    'target-refused',
-    'request_timeout',
+  assert.deepEqual(closing.sort(), [
     'expectation_failed',
     'header_fields_too_large',
-  ]) {
-    assert.ok(closing.includes(reason as (typeof closing)[number]), reason);
-  }
-  for (const reason of [
-    'expired',
-    'authorization-repeated',
-    'keys-unavailable',
-    'not_found',
-    'method_not_allowed',
-  ]) {
-    assert.ok(!closing.includes(reason as (typeof closing)[number]), reason);
-  }
+    'host-refused',
+    'malformed-http',
+    'request_timeout',
+    'target-refused',
+  ]);
 });
 
 test('returns the same reply for equal scheme, reason and details, whatever was refused before', () => {
