@@ -81,7 +81,7 @@ function addRoutes(directory: string): void {
 }
 
 /** Tests of what imports no profile: no route of a fork can change their outcome unless they use one. */
-const INNER = /^(?:evidence|gate|options|vectors|verify)\//;
+const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\//;
 
 /** Whether it names a profile, or one of the modules of the tests that it loads does. */
 function usesProfile(file: string): boolean {
