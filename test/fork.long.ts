@@ -80,8 +80,8 @@ function addRoutes(directory: string): void {
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_FILE);
 }
 
-/** Tests of what imports no profile: no route of a fork can change their outcome unless they use one. */
-const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\//;
+/** Tests of what imports no profile, and reads no source: a fork's routes change them only through one. */
+const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\/|\.wire\.test\.ts$/;
 
 /** Whether it names a profile, or one of the modules of the tests that it loads does. */
 function usesProfile(file: string): boolean {
