@@ -158,7 +158,7 @@ describe('a gate, a service and a policy', () => {
     assert.equal((await ofService({ target: '*' })).status, 400);
   });
 
-  test('a service answers preflights, a policy says pass to those of its routes, a gate leaves them to its server [Fetch §3.2.2]', async () => {
+  test('a service answers preflights, a policy says pass to those of its routes, a gate leaves them to its server [Fetch §3.3.2]', async () => {
     const fields = [
       ['Origin', ORIGIN],
       ['Access-Control-Request-Method', 'GET'],

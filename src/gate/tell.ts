@@ -5,7 +5,7 @@ import { describeBug } from '../verify/base/events.ts';
 import { lastHop, fieldValues } from '../verify/request/facts.ts';
 import type { ClientAddressOf, CreateTell } from './events.ts';
 
-/** W3C Trace Context §3.2.2, §4.3: no id is zero. Versions after 00 may be longer. */
+/** W3C Trace Context §3.2.2, §3.2.4: no id is zero. Versions after 00 may be longer. */
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 

@@ -1,4 +1,4 @@
-// Cross-origin requests (Fetch standard §3.2). Promises: only a listed origin gets permission; `*` and `null`
+// Cross-origin requests (Fetch standard §3.3). Promises: only a listed origin gets permission; `*` and `null`
 // never do. Refuses nothing: tells browsers who may read responses.
 import {
   boolean,

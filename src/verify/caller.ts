@@ -209,10 +209,10 @@ const NOT_NEW = {
   unavailable: unavailable('replay-store-unavailable'),
 };
 
-/** Registered (RFC 7800 §3, RFC 9203 §3.2) but unsupported. */
+/** Registered (RFC 7800 §3, RFC 9203 §3.2.1) but unsupported. */
 const OTHER_METHODS = ['jwk', 'jwe', 'jku', 'kid', 'osc'];
 
-/** Stricter: RFC 7800 §3.1 lets verifiers ignore unsupported methods. */
+/** Stricter: RFC 7800 §3.1 has verifiers ignore what they do not understand. */
 export const isConfirmable = (cnf: unknown): cnf is JsonObject =>
   isJsonObject(cnf) && OTHER_METHODS.every((name) => cnf[name] === undefined);
 

@@ -36,7 +36,7 @@ export const httpsUrl: Rule = textMatching(
   URL.canParse,
 );
 
-/** An issuer has no query (OpenID Connect Discovery §2). */
+/** An issuer has no query (OpenID Connect Discovery §3). */
 export const issuerUrl: Rule = textMatching(
   /^https:\/\/[^/?\s@#\\{}][^?\s@#\\{}]*$/i,
   'must be a URL that begins with https://, without white space, "@", "#", "?", "{" or "}"',

@@ -17,7 +17,7 @@ for (const [text, clauses] of [
     '(docs/how-a-request-is-checked.md §5, RFC 7515 §4.1.4; RFC 3986 §3.1; docs/keys.md §6)',
     ['RFC 7515 §4.1.4'],
   ],
-  ['the RFC 7638 thumbprint (the Fetch standard §3.2.2)', ['RFC 7638', 'Fetch §3.2.2']],
+  ['the RFC 7638 thumbprint (the Fetch standard §3.3.2)', ['RFC 7638', 'Fetch §3.3.2']],
   ['[docs/keys.md §4, OpenID Connect Core §2, §3.3.2.11]', []],
 ] as const) {
   test(`the index reads the clauses of "${text.replaceAll('§', 'section ')}"`, () =>

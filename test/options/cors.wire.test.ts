@@ -171,7 +171,7 @@ for (const path of [
   '/%zz',
   '/healthz',
 ]) {
-  test(`answers the preflight of ${path} without a token [Fetch §3.2.2]`, async () => {
+  test(`answers the preflight of ${path} without a token [Fetch §3.3.2]`, async () => {
     const response = await preflight(service, path);
     assert.deepEqual([response.status, response.text], [204, '']);
     const { 'access-control-max-age': maxAge, ...others } = decisive(response);

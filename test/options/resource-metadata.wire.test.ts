@@ -234,7 +234,7 @@ describe('in a service with a scope policy and a list of origins', () => {
       }
     });
 
-    test(`a preflight for ${path} allows every origin every field [Fetch standard §3.2.2]`, async () => {
+    test(`a preflight for ${path} allows every origin every field [Fetch standard §3.3.2]`, async () => {
       for (const origin of [APP, 'https://other.test', 'null']) {
         const headers = { origin, 'access-control-request-method': 'GET' };
         const response = await service.ask(path, { method: 'OPTIONS', headers });

@@ -331,7 +331,7 @@ for (const value of ['openid', 'offline_access', 'read write', 'a"b', 'a\\b', 'a
     ));
 }
 
-test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §2]', () => {
+test('refuses a query in an issuer and in a public URL [OpenID Connect Discovery §3]', () => {
   for (const value of ['https://idp.test/?a=b', 'https://idp.test/?', 'https://idp.test?']) {
     for (const reader of [issuerUrl, publicUrl]) {
       assert.match(

@@ -136,7 +136,7 @@ export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Va
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-/** Lets pages of other origins read responses. Fields: alternating names and values (Fetch standard §3.2). */
+/** Lets pages of other origins read responses. Fields: alternating names and values (Fetch standard §3.3). */
 export interface CrossOrigin {
   /** On every reply. */
   readonly vary: readonly string[];

@@ -32,7 +32,7 @@ function thumbprintOfBase64(text = '') {
   return isCanonical ? thumbprintOf(bytes) : undefined;
 }
 
-/** RFC 9440 §2.1, RFC 8941 §3.3.5. Stricter: no parameters. */
+/** RFC 9440 §2.1, RFC 9651 §3.3.5. Stricter: no parameters. */
 function readByteSequence(value: string) {
   return thumbprintOfBase64(/^:(.*):$/s.exec(value)?.[1]);
 }

@@ -8,7 +8,7 @@ import { refuse } from '../../verify/base/refusal.ts';
 import { fieldValues } from '../../verify/request/facts.ts';
 import type { Exchange } from '../request/exchange.ts';
 
-/** Stricter: RFC 8259 §9 sets no limit. Recursive code fails at a few thousand levels. */
+/** RFC 8259 §9 allows a limit. Recursive code fails at a few thousand levels. */
 const MAX_DEPTH = 64;
 
 /** A request whose body may be refused while it is read. */

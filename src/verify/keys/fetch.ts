@@ -18,7 +18,7 @@ const MAX_ADDRESS_LENGTH = 2_000;
 export const HEADERS = {
   // RFC 9110 §10.1.5: firewalls turn away requests without it.
   'User-Agent': `gatehouse/${VERSION}`,
-  // RFC 9110 §12.5.1, RFC 7517 §8.5.2
+  // RFC 9110 §12.5.1, RFC 7517 §8.5.1
   Accept: 'application/json, application/jwk-set+json',
   // RFC 9110 §12.5.3: without it, some servers send what they stored compressed.
   'Accept-Encoding': 'identity',

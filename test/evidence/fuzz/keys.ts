@@ -130,7 +130,7 @@ function element(tag: number, ...contents: readonly Buffer[]): Buffer {
 
 const EC_PUBLIC_KEY = element(6, Buffer.from('2a8648ce3d0201', 'hex'));
 
-/** From the number alone (RFC 5208 §5, RFC 5915 §3): Deno has no `createECDH` for P-521. */
+/** From the number alone (RFC 5958 §2, RFC 5915 §3): Deno has no `createECDH` for P-521. */
 function privateKeyOf({ bytes, oid }: Curve, secret: bigint): KeyObject {
   const ecKey = element(0x30, element(2, Buffer.from([1])), element(4, toBytes(secret, bytes)));
   const algorithm = element(0x30, EC_PUBLIC_KEY, element(6, Buffer.from(oid, 'hex')));

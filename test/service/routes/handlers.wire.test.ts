@@ -214,7 +214,7 @@ describe('a handler', { timeout: 30_000 }, () => {
     `cc-${ID}-${SPAN}-01-what.ever`,
     `fe-${ID}-${SPAN}-01-`,
   ]) {
-    test(`receives the traceparent ${value} [W3C Trace Context §3.2.2, §4.3]`, async () => {
+    test(`receives the traceparent ${value} [W3C Trace Context §3.2.2, §3.2.4]`, async () => {
       assert.equal((await receivedOf('/note/a', `traceparent: ${value}`)).traceparent, value);
     });
   }

@@ -197,7 +197,7 @@ const WANTS: readonly Wants[] = [
     (response) => response.writeHead(403, { 'Content-Type': 'text/html' }).end('<h1>Forbidden</h1>'),
   ],
   [
-    'that answers 406 unless application/jwk-set+json is accepted, like an API server of Kubernetes [RFC 9110 §12.5.1, RFC 7517 §8.5.2]',
+    'that answers 406 unless application/jwk-set+json is accepted, like an API server of Kubernetes [RFC 9110 §12.5.1, RFC 7517 §8.5.1]',
     (headers) => acceptsKeySets(headers) || headers.accept === undefined,
     (response) => response.writeHead(406).end(),
   ],
