@@ -109,8 +109,8 @@ class CheckedCaller<Claims> {
   }
 
   /**
-   * Whether `auth_time` is at most `seconds` ago, within the clock tolerance (RFC 9470 §3). False without
-   * `auth_time`, and for a future one.
+   * Whether `auth_time` is at most `seconds` ago and not in the future, within the clock tolerance (RFC 9470
+   * §3). False without `auth_time`.
    */
   hasLoggedInWithin(seconds: number) {
     const loginSeconds = this.#claims.auth_time;

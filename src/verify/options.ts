@@ -124,7 +124,7 @@ export interface ConnectPart extends Part<'connect', Connect> {}
 interface CheckValues extends SenderOptions {
   /** How many tokens to cache, up to 1,000,000. Default: 10,000. */
   readonly tokenCacheEntries: number;
-  /** Added to `exp`, and subtracted from `nbf` and `auth_time`, up to 300. Default: 0. */
+  /** By how many seconds `exp`, `nbf` and `auth_time` may be off, up to 300. Default: 0. */
   readonly clockToleranceSeconds: number;
   /** Default: a store of this process. */
   readonly replayStore: CreateReplayStore | undefined;
