@@ -63,7 +63,7 @@ export function parseYaml(document: string, file: string): Entry[] {
   function readPair(text: string, source: string, indent: number) {
     const [, written = '', rest = ''] = PAIR.exec(text) ?? throwAt(source, NO_PAIR);
     const key = readScalar(written, source);
-    // YAML 1.2.2 §7.4.2 bounds a key.
+    // YAML 1.2.2 §8.2.2 bounds a key.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
       return throwAt(source, 'a key that is not text of at most 1000 characters; quote it');
     }

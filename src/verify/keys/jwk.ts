@@ -198,6 +198,6 @@ const SMALL_ORDER = new RegExp(
     '|xxdqcD1N2E-6PAt2DRBnDyogU_osOczGTsf9d5KsA[3_]o)$',
 );
 
-/** RFC 8725 §3.4: anyone can sign for such a key. Node 20 and 22 take it. */
+/** RFC 8725 §3.4: in Node 20 and 22, anyone can sign for such a key. */
 const checkPoint = ({ crv, x }: JsonObject) =>
   crv === 'Ed25519' && SMALL_ORDER.test(String(x)) ? 'size' : undefined;
