@@ -1,6 +1,6 @@
 /**
  * TLS 1.3 records that carry no data: an endless stream of new session tickets or of new keys. No server of
- * Node can send them, so the records are made here (RFC 8446 §4.6, §5.2).
+ * Node can send them, so the records are made here (RFC 9846 §4.6, §5.2).
  */
 import { createCipheriv, createHmac, randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -12,7 +12,7 @@ export type Record = 'ticket' | 'key update';
 const RECORDS_AT_ONCE = 200;
 const HANDSHAKE = 22;
 
-/** RFC 8446 §7.1, for one block of SHA-256. */
+/** RFC 9846 §7.1, for one block of SHA-256. */
 function expandLabel(secret: Buffer, label: string, length: number): Buffer {
   const name = Buffer.from(`tls13 ${label}`);
   const info = Buffer.concat([Buffer.from([0, length, name.length]), name, Buffer.from([0, 1])]);
@@ -29,7 +29,7 @@ class RecordWriter {
     this.#sequence = sequence;
   }
 
-  /** RFC 8446 §5.2, §5.3 */
+  /** RFC 9846 §5.2, §5.3 */
   #encrypt(message: Buffer): Buffer {
     const nonce = Buffer.from(expandLabel(this.#secret, 'iv', 12));
     nonce.writeUInt32BE((nonce.readUInt32BE(8) ^ this.#sequence) >>> 0, 8);
@@ -41,7 +41,7 @@ class RecordWriter {
     return Buffer.concat([head, sealed, cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** RFC 8446 §4.6.1 */
+  /** RFC 9846 §4.6.1 */
   ticket(): Buffer {
     const ticket = randomBytes(1_000);
     const body = Buffer.concat([
@@ -52,7 +52,7 @@ class RecordWriter {
     return this.#encrypt(Buffer.concat([Buffer.from([4, 0, body.length >> 8, body.length & 255]), body]));
   }
 
-  /** RFC 8446 §4.6.3 */
+  /** RFC 9846 §4.6.3 */
   keyUpdate(): Buffer {
     const record = this.#encrypt(Buffer.from([24, 0, 0, 1, 0]));
     this.#secret = expandLabel(this.#secret, 'traffic upd', 32);

@@ -80,7 +80,7 @@ interface Named {
 interface Lasting {
   /** For a subject or a client: revokes tokens that were issued until then. Default: now. */
   readonly before: Date;
-  /** At least the longest lifetime of a token, plus the clock tolerance. Default: 86,400. */
+  /** 60 to 31,536,000: at least the longest lifetime of a token, plus the tolerance. Default: 86,400. */
   readonly keepSeconds: number;
 }
 

@@ -80,7 +80,7 @@ test('data above TLS counts, too, and its end is that of the connection below [F
   assert.deepEqual([below.isDestroyed, above.isDestroyed], [true, false]);
 });
 
-test('TLS may add 128 KiB, whatever the data, and one byte more is noticed within 20 ms [RFC 8446 §4.6, F6]', async (t) => {
+test('TLS may add 128 KiB, whatever the data, and one byte more is noticed within 20 ms [RFC 9846 §4.6, F6]', async (t) => {
   const one = new Connection(5_000);
   const other = new Connection(7_000);
   const { limit, look } = watchAll(t, 10, one, other);

@@ -114,7 +114,7 @@ type Ending = (secure: TLSSocket, socket: Socket) => void;
 
 const ENDINGS: Record<string, Ending> = {
   'is closed': (secure) => secure.end(),
-  'is closed without close_notify [RFC 8446 §6.1]': (_, socket) => socket.end(),
+  'is closed without close_notify [RFC 9846 §6.1]': (_, socket) => socket.end(),
   'is reset': (_, socket) => socket.resetAndDestroy(),
 };
 

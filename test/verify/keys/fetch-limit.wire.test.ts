@@ -94,7 +94,7 @@ describe('the limit of 512 KiB', () => {
 
   for (const kind of ['ticket', 'key update'] satisfies Record[]) {
     test(
-      `cuts off a flood of TLS records without data: ${kind} [RFC 8446 §4.6, F6]`,
+      `cuts off a flood of TLS records without data: ${kind} [RFC 9846 §4.6, F6]`,
       BOUNDED,
       async (context) => {
         const server = await start(context, (socket) => floodWithRecords(socket, identity, kind));
@@ -118,7 +118,7 @@ describe('the limit of 512 KiB', () => {
     });
   }
 
-  test('cuts off a flood of TLS records before the handshake [RFC 8446 §5, F6]', BOUNDED, async (context) => {
+  test('cuts off a flood of TLS records before the handshake [RFC 9846 §5, F6]', BOUNDED, async (context) => {
     const record = '\x14\x03\x03\0\x01\x01';
     const server = await start(context, (socket) => socket.once('data', () => flood(socket, '', record)));
     const [reason] = await reasonOf(sourceOf(server), DEADLINE_MILLIS);
