@@ -130,8 +130,7 @@ async function drain(service: ListeningService, onStop: OnStop | undefined, cloc
   const isDone = onStop === undefined || (await runOnStop(onStop, clock, service.log));
   const code = isDone ? 0 : 1;
   end(service, outcome);
-  clock.after(LAST_LINES_MILLIS, () => process.exit(code));
-  return exit(code);
+  return exit(code, clock);
 }
 
 type Reason = Signal | 'drained' | 'deadline' | 'second-signal';
@@ -141,8 +140,9 @@ function end({ log, close }: ListeningService, reason: Reason) {
   log('stopped', { reason });
 }
 
-/** Waits for pipes first: what they have not taken when the process exits is lost. */
-export async function exit(code: number) {
+/** Waits for pipes first, not long with `clock`: what they have not taken when the process exits is lost. */
+export async function exit(code: number, clock?: Clock) {
+  clock?.after(LAST_LINES_MILLIS, () => process.exit(code));
   // The log writes once in a turn.
   await new Promise((resolve) => setImmediate(resolve));
   for (const stream of [process.stdout, process.stderr]) {

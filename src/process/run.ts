@@ -145,7 +145,7 @@ async function endIfAny(problems: readonly string[]) {
   if (problems.length === 0) return;
 
   for (const line of new ConfigurationError(problems).problems) console.error(`configuration: ${line}`);
-  await exit(1);
+  await exit(1, clock);
 }
 
 const NOTHING: Loaded = {

@@ -1,9 +1,11 @@
 /* `--check`: what the service would run with, or every problem; and unknown arguments. */
 import { strict as assert } from 'node:assert';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
@@ -456,6 +458,23 @@ describe('--check', { concurrency: 4 }, () => {
       assert.equal(lines.length, 3_000);
     });
   }
+
+  test('exits with 1 although nothing reads its problems', { timeout: 20_000 }, async (t) => {
+    const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-'));
+    writeFileSync(join(cwd, '.env'), 'no setting\n'.repeat(3_000));
+    const stdio = ['ignore', 'ignore', 'pipe'] as const;
+    const child = spawn(process.execPath, [SERVER], {
+      cwd,
+      env: { PATH: process.env.PATH },
+      stdio: [...stdio],
+    });
+    t.after(() => {
+      child.kill('SIGKILL');
+      rmSync(cwd, { recursive: true });
+    });
+    assert.deepEqual(await once(child, 'exit', { signal: t.signal }), [1, null]);
+    child.stderr.destroy();
+  });
 
   test('reports keys and store together when neither is available, and shows no secret', async () => {
     const lines = problemsOf(
