@@ -187,6 +187,10 @@ test('docs/gatehouse.service does not restart after a configuration problem', ()
   assert.match(unit, /^RestartPreventExitStatus=1$/m);
 });
 
+test('docs/gatehouse.service says that a failed onStart has the exit code of a configuration problem', () => {
+  assert.match(unit, /^# .*\bonStart\b[^]*: it fails with 1, too\.\nRestartPreventExitStatus=1$/m);
+});
+
 test('docs/proxies.md asks the Service of docs/kubernetes.yaml at a port that it has', () => {
   const [, service = ''] = /kind: Service\n([^]*?)\n---/.exec(manifests) ?? [];
   const ports = [...service.matchAll(/ port: (\d+)/g)].map(([, port]) => port);
