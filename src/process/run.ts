@@ -76,7 +76,7 @@ export async function runWith(plan: Plan): Promise<void> {
   const { settings } = loaded;
   const planned = { kind: plan.kindFor(settings), routes: plan.routesFor(settings), loaded };
   const ofPlan = await planProblems(planned, plan.hooks);
-  await endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems]);
+  await endIfAny([...argumentProblems(words, loaded), ...ofPlan, ...loaded.problems], words);
   prepareLookups(settings);
   if (words.includes('--probe')) return (await import('./probe.ts')).probe(settings);
 
@@ -140,12 +140,12 @@ function recorderOf(events: Event[]): LogPart {
   return Part.make('log', { log, level: 'debug', isAccessLogged: false });
 }
 
-/** Writes all problems, and ends the process. */
-async function endIfAny(problems: readonly string[]) {
+/** Writes all problems, and ends the process. A reader of a check, such as `less`, may take its time. */
+async function endIfAny(problems: readonly string[], words: readonly string[]) {
   if (problems.length === 0) return;
 
   for (const line of new ConfigurationError(problems).problems) console.error(`configuration: ${line}`);
-  await exit(1, clock);
+  await exit(1, words.includes('--check') ? undefined : clock);
 }
 
 const NOTHING: Loaded = {

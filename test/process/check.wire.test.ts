@@ -7,7 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { after, before, describe, test } from 'node:test';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startProxy } from '../idp/proxy.ts';
 import { startRawServer } from '../idp/raw-server.ts';
@@ -459,21 +460,29 @@ describe('--check', { concurrency: 4 }, () => {
     });
   }
 
-  test('exits with 1 although nothing reads its problems', { timeout: 20_000 }, async (t) => {
+  /** A process with more problems than a pipe takes, which nobody reads yet. */
+  function startUnread(t: TestContext, words: readonly string[]) {
     const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-'));
     writeFileSync(join(cwd, '.env'), 'no setting\n'.repeat(3_000));
-    const stdio = ['ignore', 'ignore', 'pipe'] as const;
-    const child = spawn(process.execPath, [SERVER], {
+    const child = spawn(process.execPath, [SERVER, ...words], {
       cwd,
-      env: { PATH: process.env.PATH },
-      stdio: [...stdio],
+      env: { PATH: process.env.PATH, ...DOWN },
     });
     t.after(() => {
       child.kill('SIGKILL');
       rmSync(cwd, { recursive: true });
     });
-    assert.deepEqual(await once(child, 'exit', { signal: t.signal }), [1, null]);
-    child.stderr.destroy();
+    return child;
+  }
+
+  test('a start ends although nothing reads its problems, a check waits for its reader', async (t) => {
+    const waiting = startUnread(t, ['--check']);
+    await once(waiting.stderr, 'readable');
+    const start = startUnread(t, []);
+    assert.deepEqual(await once(start, 'exit'), [1, null]);
+    start.stderr.destroy();
+    assert.equal((await text(waiting.stderr)).split('\n').length, 3_001);
+    assert.equal(waiting.exitCode ?? (await once(waiting, 'exit'))[0], 1);
   });
 
   test('reports keys and store together when neither is available, and shows no secret', async () => {
