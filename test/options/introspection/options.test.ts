@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import { createGate } from '../../../src/gate.ts';
+import { authenticated, createGate } from '../../../src/gate.ts';
 import { introspection, type IntrospectionOptions } from '../../../src/introspection.ts';
 import { signingKeyIn } from '../../../src/options/introspection/client.ts';
 import { tenants } from '../../../src/tenants.ts';
+import { createTestIssuer } from '../../../src/testing.ts';
 import { makeIssuer } from '../../support/issuer.ts';
 import { Part } from '../../../src/verify/base/option.ts';
 import { directoryFor } from '../key-access-fixture.ts';
@@ -209,6 +210,22 @@ test('serves one issuer: a second use throws [§11]', () => {
 });
 
 test('sends no introspection request without the part, even if a test has a response for it [§22]', async (t) => {
-  const gate = createGate({ ...TEST, introspect: () => assert.fail('asked') });
+  let asked = 0;
+
+  const introspect = async () => {
+    asked += 1;
+    return { active: true };
+  };
+
+  const issuer = createTestIssuer();
+  const gate = createGate({ ...issuer.options, introspect });
   t.after(gate.close);
+  for (const [token, admitted] of [
+    [issuer.token(), true],
+    [issuer.opaqueToken(), false],
+  ] as const) {
+    const rawHeaders = ['Host', 'api.test', 'Authorization', `Bearer ${token}`];
+    const verdict = await gate.check({ method: 'GET', url: '/', rawHeaders }, authenticated);
+    assert.deepEqual([verdict.refusal === undefined, asked], [admitted, 0]);
+  }
 });

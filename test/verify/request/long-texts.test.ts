@@ -41,10 +41,8 @@ test(
     for (const text of adversarial) {
       for (const ending of ['', '!', '\0']) {
         for (const start of ['Bearer ', 'Bearer', 'DPoP ', '']) {
-          assert.throws(() => {
-            const credentials = parseCredentials(['Authorization', `${start}${text} ${ending} x`], 'ALLOWED');
-            assert.equal(credentials, undefined);
-          });
+          const rawHeaders = ['Authorization', `${start}${text} ${ending} x`];
+          assert.ok(Refused.is(parseCredentials(rawHeaders, 'ALLOWED')));
         }
         for (const start of ['https://', 'https://a/', 'https://a:', 'https://[', '']) {
           normalUri(`${start}${text}${ending}`);
