@@ -95,6 +95,8 @@ test('the route matrix asks a mount with one method, since all are its own', asy
     ['OPTIONS /m with nothing'],
   );
   assert.ok(!sent.includes('OPTIONS /m/a with nothing'));
+  const beside = await sentFor({ routes: [mount('/m', open, never), get('/a', open, never)] });
+  assert.ok(beside.includes('OPTIONS /a with nothing'));
 });
 
 test('the route matrix tells a scope of one guard from those of all', async () => {
@@ -125,7 +127,9 @@ test('the route matrix lists a guard that throws for some token, with the other 
 });
 
 test('the route matrix asks each route at its own path, where a URL would rewrite it', async () => {
-  await assertRouteMatrix({ routes: [get('/a\\b', authenticated, never), get('/c ', authenticated, never)] });
+  await assertRouteMatrix({
+    routes: [get('/a\\b\\c', authenticated, never), get('/c ', authenticated, never)],
+  });
 });
 
 test('the route matrix asks each route at a path that no more specific route takes', async () => {
@@ -138,6 +142,16 @@ test('the route matrix asks each route at a path that no more specific route tak
   ];
   await assertRouteMatrix({ routes });
   await assertRouteMatrix({ routes: routes.toReversed(), rules: [under('/mine', needs(scope('c')))] });
+});
+
+test('the route matrix expects the refusal of a rule before that of the route', async () => {
+  const routes = [get('/a', needs(scope('read')), never)];
+  await assertRouteMatrix({ routes, rules: [under('/a', needs(recentLogin({ acr: ['mfa'] })))] });
+});
+
+test('the route matrix asks a mount at / under the rules of /', async () => {
+  const routes = [mount('/', open, never)];
+  await assertRouteMatrix({ routes, rules: [under('/', authenticated)] });
 });
 
 test('the route matrix passes for guards that pass a token without claims', async () => {

@@ -113,6 +113,19 @@ test('a service with one issuer and PUBLIC_URL tells that issuer, and the public
   ]);
 });
 
+test('a service tells each audience, and up to 256 characters of an issuer and an audience', async (t) => {
+  const LONG = `https://issuer.test/${'a'.repeat(300)}`;
+  const expected = LONG.slice(0, 256);
+  const given = { issuers: {}, issuer: LONG, audience: ['https://api.test', LONG] };
+  const { logs, send } = await startIssuers(t, 'debug', given);
+  await send(issuer.token({ iss: LONG, aud: SECRET }));
+  await send(issuer.token({ iss: SECRET }));
+  assert.deepEqual(refusalsIn(logs), [
+    ['audience-mismatch', { expectedAudience: ['https://api.test', expected] }],
+    ['issuer-mismatch', { expectedIssuer: [expected] }],
+  ]);
+});
+
 test('above debug, a service gathers no line about a refusal', async (t) => {
   const { logs, send } = await startIssuers(t, 'info');
   await send(issuer.token({ aud: SECRET }));

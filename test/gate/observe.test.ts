@@ -157,6 +157,7 @@ test('reads no clock and no field for a refusal that the log does not take, but 
   refused();
   reads = 0;
   refused();
+  observer.observe({ arrivedAtMillis: 0, request }, {}, 200);
   assert.deepEqual([lines, counted, reads], [[], ['refusal expired', 'refusal expired'], 0]);
 });
 

@@ -133,6 +133,7 @@ for (const documentation of [
   'https://docs.test:99999/',
   '//docs.test/',
   'see https://docs.test/',
+  'javascript:https://docs.test/',
 ]) {
   test(`refuses ${documentation} as the page for developers`, () => {
     const message =

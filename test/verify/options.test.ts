@@ -295,6 +295,7 @@ const RESOURCES: readonly (readonly [url: string, fault?: string])[] = [
   ['http://127.0.0.256', NO_URL],
   ['http://127.0.1', NO_URL],
   ['https://api.test/scope=x', UNFIT],
+  ['https://api.test/scope=', UNFIT],
   ['https://api.test/?', NO_URL],
   ['https://api.test?a', NO_URL],
   ['https://api.test/#', NO_URL],

@@ -108,11 +108,12 @@ test('joins paths that differ in the names of their parameters alone', () => {
   const { paths } = documentOf([
     get('/a/{one}/b', open, handler),
     post('/a/{other}/b', open, handler),
+    get('/A/{one}', open, handler),
     get('/a/{one}', open, handler),
     get('/a/{one}/b/{two}', open, handler),
     post('/a/{other}/b/{another}', open, handler),
   ]);
-  assert.deepEqual(Object.keys(paths), ['/a/{one}/b', '/a/{one}', '/a/{one}/b/{two}']);
+  assert.deepEqual(Object.keys(paths), ['/a/{one}/b', '/A/{one}', '/a/{one}', '/a/{one}/b/{two}']);
   const names = ['get', 'post'].map((method) => paths['/a/{one}/b'][method].parameters[0].name);
   assert.deepEqual(names, ['one', 'one']);
 });
@@ -169,6 +170,8 @@ describe('operations', () => {
     assert.deepEqual({ summary, description, tags, deprecated }, others);
     assert.deepEqual(responses[200].content, { 'application/json': { schema: { type: 'array' } } });
     assert.ok(!('response' in operation));
+    const kept = operationOf(get('/a', open, handler), { 'GET /a': { deprecated: false } });
+    assert.equal(kept.deprecated, false);
   });
 
   test('say which responses are without error: 200 for GET and for a schema of the details, else any 2XX', () => {
@@ -203,6 +206,15 @@ describe('inputs', () => {
     const { requestBody } = operationOf(post('/a', open, json(schema), handler));
     assert.deepEqual(requestBody, { required: true, content: { 'application/json': { schema: ORDER } } });
     assert.deepEqual(targets, [{ target: 'draft-2020-12' }]);
+  });
+
+  test('are copies: what a schema changes later, or has without a value, is not in the document', () => {
+    const written = { type: 'object', title: undefined, properties: { a: { type: 'string' } } };
+    const { schema } = described(written);
+    const operation = operationOf(post('/a', open, json(schema), handler));
+    written.properties.a.type = 'number';
+    const shown = { type: 'object', properties: { a: { type: 'string' } } };
+    assert.deepEqual(operation.requestBody.content['application/json'], { schema: shown });
   });
 
   for (const [what, input] of [
@@ -276,7 +288,7 @@ describe('inputs', () => {
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
     test(`are one parameter, whose members count, for a query of ${what}`, () => {
-      const schema = written === undefined ? PLAIN : described(written).schema;
+      const schema = written === undefined ? PLAIN : described(written, ORDER).schema;
       const { parameters } = operationOf(get('/a', open, query(schema), handler));
       assert.deepEqual(parameters, [
         { name: 'query', in: 'query', style: 'form', explode: true, schema: shown },
@@ -356,17 +368,17 @@ describe('inputs', () => {
 
   test('stand under a name that a reference may have, whatever the operationId is, each under its own', () => {
     const schema = described({ type: 'object', properties: { a: { $ref: '#' } } }).schema;
-    const routes = ['/a', '/b', '/c'].map((path) => post(path, open, json(schema), handler));
+    const all = ['/a', '/b', '/c', '/d'];
+    const routes = all.map((path) => post(path, open, json(schema), handler));
     const { paths, components } = documentOf(routes, {
       'POST /a': { operationId: 'trees/create it' },
       'POST /b': { operationId: 'trees create/it' },
       'POST /c': { operationId: 'trees create it' },
+      'POST /d': { operationId: 'v1.trees-create' },
     });
-    const names = ['trees_create_itBody', 'trees_create_itBody_', 'trees_create_itBody__'];
+    const names = [...['', '_', '__'].map((end) => `trees_create_itBody${end}`), 'v1.trees-createBody'];
     assert.deepEqual(Object.keys(components.schemas), names);
-    const refs = ['/a', '/b', '/c'].map(
-      (path) => paths[path].post.requestBody.content['application/json'].schema.$ref,
-    );
+    const refs = all.map((path) => paths[path].post.requestBody.content['application/json'].schema.$ref);
     assert.deepEqual(
       refs,
       names.map((name) => `#/components/schemas/${name}`),
@@ -409,7 +421,8 @@ describe('security', () => {
     const { components } = documentOf([get('/b', open, handler), ...routes]);
     assert.deepEqual(components, { securitySchemes: { token: bearer } });
     for (const issuer of ['https://idp.example', 'https://idp.example/']) {
-      const { components } = openApi({ routes }, { ...INFO, issuer });
+      const { info, components } = openApi({ routes }, { ...INFO, issuer });
+      assert.deepEqual(info, INFO);
       assert.deepEqual(components.securitySchemes, {
         token: {
           type: 'openIdConnect',

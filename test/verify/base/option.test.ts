@@ -448,6 +448,11 @@ for (const [what, make, problem] of [
     'resourceMetadata: scopes: must be a scope of this API',
   ],
   [
+    'metadata',
+    () => resourceMetadata({ url: 'https://api.test', scopes: [] }),
+    `resourceMetadata: scopes: ${NO_LIST}`,
+  ],
+  [
     'a proxy',
     () => throughProxy('https://proxy.test'),
     'throughProxy: must be http://[user[:password]@]host',
