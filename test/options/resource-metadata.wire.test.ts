@@ -239,6 +239,7 @@ describe('in a service with a scope policy and a list of origins', () => {
       for (const origin of [APP, 'https://other.test', 'null']) {
         const headers = { origin, 'access-control-request-method': 'GET' };
         const response = await service.ask(path, { method: 'OPTIONS', headers });
+        assert.equal(response.headers['x-content-type-options'], 'nosniff');
         assert.deepEqual(
           [response.status, response.text, shared(response)],
           [

@@ -453,6 +453,11 @@ for (const [what, make, problem] of [
     `resourceMetadata: scopes: ${NO_LIST}`,
   ],
   [
+    'metadata',
+    () => resourceMetadata({ url: 'https://api.test', name: '' }),
+    'resourceMetadata: name: is empty; write it or remove it',
+  ],
+  [
     'a proxy',
     () => throughProxy('https://proxy.test'),
     'throughProxy: must be http://[user[:password]@]host',
