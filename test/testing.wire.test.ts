@@ -144,11 +144,6 @@ test('the route matrix asks each route at a path that no more specific route tak
   await assertRouteMatrix({ routes: routes.toReversed(), rules: [under('/mine', needs(scope('c')))] });
 });
 
-test('the route matrix expects the refusal of a rule before that of the route', async () => {
-  const routes = [get('/a', needs(scope('read')), never)];
-  await assertRouteMatrix({ routes, rules: [under('/a', needs(recentLogin({ acr: ['mfa'] })))] });
-});
-
 test('the route matrix asks a mount at / under the rules of /', async () => {
   const routes = [mount('/', open, never)];
   await assertRouteMatrix({ routes, rules: [under('/', authenticated)] });
