@@ -140,15 +140,14 @@ function end({ log, close }: ListeningService, reason: Reason) {
   log('stopped', { reason });
 }
 
-/** Waits for pipes first, not long with `clock`: what they have not taken when the process exits is lost. */
+/** Waits for pipes first, with `clock` for two seconds: what they have not taken when it exits is lost. */
 export async function exit(code: number, clock?: Clock) {
-  const cancel = clock?.after(LAST_LINES_MILLIS, () => process.exit(code));
+  clock?.after(LAST_LINES_MILLIS, () => process.exit(code));
   // The log writes once in a turn.
   await new Promise((resolve) => setImmediate(resolve));
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise((resolve) => stream.on('error', resolve).write('', resolve));
   }
-  cancel?.();
   process.exit(code);
 }
 

@@ -460,6 +460,9 @@ describe('--check', { concurrency: 4 }, () => {
     });
   }
 
+  /** In place of waiting for ever. */
+  const BOUNDED = { timeout: 60_000 };
+
   /** A process with more problems than a pipe takes, which nobody reads yet. */
   function startUnread(t: TestContext, words: readonly string[]) {
     const cwd = mkdtempSync(join(tmpdir(), 'gatehouse-'));
@@ -475,15 +478,19 @@ describe('--check', { concurrency: 4 }, () => {
     return child;
   }
 
-  test('a start ends although nothing reads its problems, a check waits for its reader', async (t) => {
-    const waiting = startUnread(t, ['--check']);
-    await once(waiting.stderr, 'readable');
-    const start = startUnread(t, []);
-    assert.deepEqual(await once(start, 'exit'), [1, null]);
-    start.stderr.destroy();
-    assert.equal((await text(waiting.stderr)).split('\n').length, 3_001);
-    assert.equal(waiting.exitCode ?? (await once(waiting, 'exit'))[0], 1);
-  });
+  test(
+    'a start ends although nothing reads its problems, a check waits for its reader',
+    BOUNDED,
+    async (t) => {
+      const waiting = startUnread(t, ['--check']);
+      await once(waiting.stderr, 'readable');
+      const start = startUnread(t, []);
+      assert.deepEqual(await once(start, 'exit'), [1, null]);
+      start.stderr.destroy();
+      assert.equal((await text(waiting.stderr)).split('\n').length, 3_001);
+      assert.equal(waiting.exitCode ?? (await once(waiting, 'exit'))[0], 1);
+    },
+  );
 
   test('reports keys and store together when neither is available, and shows no secret', async () => {
     const lines = problemsOf(

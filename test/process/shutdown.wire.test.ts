@@ -51,6 +51,13 @@ describe('the process', { concurrency: 4 }, () => {
     });
   }
 
+  test('has no exit code after SIGHUP, which kills it', async (t) => {
+    const service = await runProcess(t);
+    service.child.kill('SIGHUP');
+    assert.equal(await service.exited, null);
+    assert.deepEqual([service.child.signalCode, reasons(service)], ['SIGHUP', []]);
+  });
+
   test('is not ready after SIGTERM, but keeps serving for SHUTDOWN_DELAY_SECONDS', async (t) => {
     const provider = await startProvider();
     t.after(() => provider.stop());

@@ -20,14 +20,15 @@ import { mount, type MountContext } from '../../../src/service/fetch/mount.ts';
 import { readServiceOptions, type ServiceOptions } from '../../../src/service/options.ts';
 import { fail, reply } from '../../../src/service/routes/handler-reply.ts';
 import { HandlerRequest } from '../../../src/service/routes/handler-request.ts';
-import { get, post, under, upstream, type Route } from '../../../src/service/routes/route.ts';
-import { runForwardAuth } from '../../../src/process/run.ts';
+import { get, post, under, type Route } from '../../../src/service/routes/route.ts';
 import { assertRouteMatrix } from '../../../src/testing.ts';
 import { makeIssuer } from '../../support/issuer.ts';
 import { exchange, openWire } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { responsesIn } from '../../support/raw-responses.ts';
 import { parseHead } from './fixture.ts';
+import { runCommand } from '../../process/commands.ts';
+import { programOf } from '../../process/program.ts';
 
 const issuer = makeIssuer();
 const metrics = createMetrics();
@@ -1116,18 +1117,11 @@ describe('mounts that cannot be', () => {
   });
 
   test('do not belong to forward-auth', async (t) => {
-    const written: string[] = [];
-    t.mock.method(console, 'error', (line: string) => written.push(line));
-    t.mock.method(process, 'exit', () => {
-      throw new Error('exited');
-    });
-    await runForwardAuth({ routes: [get('/a', open, upstream), mount('/a', open, name('x'))] }).catch(
-      () => {},
-    );
-    assert.ok(
-      written.some((line) => line.includes('mount /a/**: belongs to a service')),
-      written.join('\n'),
-    );
+    const routes = "[get('/a', open, upstream), gatehouse.mount('/a', open, () => {})]";
+    const program = programOf(t, `await runForwardAuth({ routes: ${routes} });`);
+    const { code, errors } = await runCommand([], {}, {}, program);
+    assert.equal(code, 1);
+    assert.ok(errors.some((line) => line.startsWith('configuration: mount /a/**: belongs to a service')));
   });
 });
 
