@@ -37,27 +37,6 @@ test('signs RS256 with a key of 2048 bits', async () => {
   assert.equal(key.asymmetricKeyDetails?.modulusLength, 2048);
 });
 
-for (const [algorithm, kty, crv] of [
-  ['RS256', 'RSA', undefined],
-  ['PS256', 'RSA', undefined],
-  ['ES256', 'EC', 'P-256'],
-  ['ES384', 'EC', 'P-384'],
-  ['ES512', 'EC', 'P-521'],
-  ['EdDSA', 'OKP', 'Ed25519'],
-] as const) {
-  test(`signs ${algorithm} with a key for it, and a gate accepts the token`, async (t) => {
-    const { options, token } = createTestIssuer({ algorithm });
-    const { keys } = await options.fetchKeys();
-    const [key = {}] = keys;
-    assert.deepEqual([keys.length, key.kty, key.crv, key.alg, key.use], [1, kty, crv, algorithm, 'sig']);
-    const gate = createGate(options);
-    t.after(gate.close);
-    const rawHeaders = ['Host', 'api.test', 'Authorization', `Bearer ${token()}`];
-    const { refusal } = await gate.check({ method: 'GET', url: '/', rawHeaders }, authenticated);
-    assert.equal(refusal, undefined);
-  });
-}
-
 test('replaces the issuer of options that it is spread over, so that its tokens fit', async () => {
   const production = { domain: 'tenant.test', audience: 'https://api.test', issuer: 'https://login.test/' };
   const issuer = createTestIssuer();

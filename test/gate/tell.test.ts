@@ -1,7 +1,7 @@
 /* What a hook is told, and what happens when it fails. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clientAddressOf, createTell, traceparentOf } from '../../src/gate/tell.ts';
+import { clientAddressOf, createTell } from '../../src/gate/tell.ts';
 import type { RequestRecord } from '../../src/gate/decide.ts';
 import type { Fields } from '../../src/verify/base/events.ts';
 import { TestClock } from '../support/clock.ts';
@@ -152,26 +152,4 @@ test('never rejects, even if a member of a request throws [§28]', async () => {
   };
   await tellOf(hostile);
   assert.deepEqual([events, lines.map(([message]) => message)], [[], ['hook failed']]);
-});
-
-const PARENT = 'b'.repeat(16);
-const START = `00-${'a'.repeat(32)}`;
-
-for (const [what, value] of [
-  ['the version ff', TRACE.replace(/^00/, 'ff')],
-  ['a trace of zeros', TRACE.replaceAll('a', '0')],
-  ['a parent of zeros', TRACE.replaceAll('b', '0')],
-  ['more than version 00 has', `${TRACE}-01`],
-  ['no dash before what a later version adds', `01${TRACE.slice(2)}x`],
-  ['capital letters', TRACE.toUpperCase()],
-  ['no flags', `${START}-${PARENT}`],
-] as const) {
-  test(`takes a traceparent with ${what} for none [W3C Trace Context §3.2.2, §3.2.4]`, () =>
-    assert.equal(traceparentOf(['traceparent', value]), undefined));
-}
-
-test('takes a traceparent of a later version, which may be longer [W3C Trace Context §3.2.4]', () => {
-  for (const value of [`01${TRACE.slice(2)}`, `fe${TRACE.slice(2)}-x`]) {
-    assert.equal(traceparentOf(['traceparent', value]), value);
-  }
 });
