@@ -80,7 +80,7 @@ function addRoutes(directory: string): void {
   writeFileSync(join(directory, 'src/profiles/orders.ts'), NEW_FILE);
 }
 
-/** Tests of what imports no profile, and reads no source: a fork's routes change them only through one. */
+/** Tests that read none of a profile's source: a fork's routes change them only if they load one. */
 const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\/|\.wire\.test\.ts$/;
 
 /** Whether it names a profile, or one of the modules of the tests that it loads does. */

@@ -133,7 +133,7 @@ class TableReader {
   }
 }
 
-/** Joins what is wrong with a value and why it does not fit others. Empty if it is good. */
+/** What is wrong with a value by itself, then beside others. Empty if nothing is. */
 function both(wrong = '', unfit = wrong) {
   return unfit.startsWith(wrong) ? unfit : `${wrong}; ${unfit}`;
 }

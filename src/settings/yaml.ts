@@ -65,7 +65,7 @@ export function parseYaml(document: string, file: string): Entry[] {
     const key = readScalar(written, source);
     // YAML 1.2.2 §8.2.2 bounds a key.
     if (typeof key !== 'string' || key === '' || written.length > 1000) {
-      return throwAt(source, 'a key that is not text of at most 1000 characters; quote it');
+      return throwAt(source, 'a key that is not text of at most 1000 characters; quote or shorten it');
     }
     // `"a.b"` is not `b` below `a`.
     const name = open.prefix + (/\.|^"/.test(key) ? JSON.stringify(key) : key);

@@ -281,7 +281,7 @@ for (const [what, source, line, reason] of FAULTS) {
 /** A document, and the problem of its second line. */
 const WORDINGS: readonly (readonly [source: string, fault: string])[] = [
   ['z: 0\na', 'a missing "key: value", a quote not closed on its line, or a list item out of place'],
-  ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote it'],
+  ['z: 0\n1: 1', 'a key that is not text of at most 1000 characters; quote or shorten it'],
   ['z: 0\nz: 1', 'a key that is already set; remove one of the two'],
   ['z:\n- []', 'a list inside a list'],
   ['z: 0\n  y: 1', 'the indentation fits no map; a value must end on the line where it begins'],

@@ -68,7 +68,7 @@ const REASONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     [
       'a missing "key: value", a quote not closed on its line, or a list item out of place',
       'a directive or a second document; remove it',
-      'a key that is not text of at most 1000 characters; quote it',
+      'a key that is not text of at most 1000 characters; quote or shorten it',
       'a tab or another character that is not supported; use spaces',
       'a list item on the line of its key, or unsupported YAML; quote it',
       'a quote or list not closed on its line, an unknown escape, or something after the value',
