@@ -81,7 +81,7 @@ function addRoutes(directory: string): void {
 }
 
 /** Tests that read none of a profile's source: a fork's routes change them only if they load one. */
-const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\/|\.wire\.test\.ts$/;
+const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\/|\/.*\.wire\.test\.ts$/;
 
 /** Whether it names a profile, or one of the modules of the tests that it loads does. */
 function usesProfile(file: string): boolean {

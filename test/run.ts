@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const TEST = fileURLToPath(new URL('.', import.meta.url));
-const FILES_OF_A_PROCESS = 16;
+const FILES_OF_A_PROCESS = 64;
 const PROCESSES = 4;
 /** A process that takes longer hangs: it is killed and reported. */
 const MOST_MILLIS = 600_000;
@@ -33,12 +33,11 @@ const files = namesIn()
 
 const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
 
-/** The files in order, so that those of a folder are together, a few for each process. */
+/** The files of each process: each has some of every folder, since those of one take long, or not, together. */
 function groups(): string[][] {
   const names = endingIn('.test.ts');
   const parts = Math.ceil(names.length / FILES_OF_A_PROCESS);
-  const size = Math.ceil(names.length / parts);
-  return Array.from({ length: parts }, (_, part) => names.slice(part * size, (part + 1) * size));
+  return Array.from({ length: parts }, (_, part) => names.filter((_, place) => place % parts === part));
 }
 
 /**
@@ -76,8 +75,17 @@ ${names.map((name) => `await load('${name}', '${pathToFileURL(join(TEST, name)).
  */
 const ALONE = ['faults/rollout.long.ts', 'fork.long.ts'];
 
-/** Coverage is that of the short tests: it costs half as much again for a process that a long one starts. */
-const UNCOVERED = "if (process.argv[1]?.endsWith('.long.ts')) delete process.env.NODE_V8_COVERAGE;\n";
+/**
+ * Coverage is that of the short tests and of the services that they start. It costs half as much again for a process,
+ * so that none is taken of those that only report, nor of what a long test starts.
+ */
+const COVERAGE = `
+const { NODE_TEST_CONTEXT, NODE_V8_COVERAGE } = process.env;
+if (NODE_TEST_CONTEXT !== undefined && NODE_V8_COVERAGE !== undefined) {
+  delete process.env.NODE_V8_COVERAGE;
+  if (!process.argv[1].endsWith('.long.ts')) process.env.SERVICE_COVERAGE = NODE_V8_COVERAGE;
+}
+`;
 
 const isAlone = (file: string) => ALONE.some((name) => file.endsWith(name));
 
@@ -101,9 +109,9 @@ try {
   });
   const bounds = [`--test-concurrency=${PROCESSES}`, `--test-timeout=${MOST_MILLIS}`];
   const own = ['--test', ...bounds, '--test-reporter=spec'];
-  const uncovered = join(directory, 'uncovered.mjs');
-  writeFileSync(uncovered, UNCOVERED);
-  const flags = ['--import', 'tsx', '--import', pathToFileURL(uncovered).href, ...own, ...options];
+  const coverage = join(directory, 'coverage.mjs');
+  writeFileSync(coverage, COVERAGE);
+  const flags = ['--import', 'tsx', '--import', pathToFileURL(coverage).href, ...own, ...options];
 
   const run = (files: readonly string[]): number => {
     if (files.length === 0) return 0;

@@ -14,7 +14,8 @@ import { speakTls, startRawServer } from './idp/raw-server.ts';
 import { CLUSTER_AUTHORITY } from './options/key-access-fixture.ts';
 import { runCommand } from './process/commands.ts';
 import { ask, exchange, openWire } from './support/client.ts';
-import { DOWN, providerSettings, runProcess, type Environment, type TestProcess } from './support/service.ts';
+import { DOWN, providerSettings, runProcess, type TestProcess } from './support/process.ts';
+import type { Environment } from './support/settings.ts';
 
 let provider: Provider;
 

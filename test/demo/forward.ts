@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { NGINX, sampleUnder } from '../options/forward-auth-proxies.ts';
 import { freePort } from '../support/free-port.ts';
-import { startProcess } from '../support/service.ts';
+import { startProcess } from '../support/process.ts';
 import { fetchTokens, makeClients } from './clients.ts';
 import { shellLine, tokenSettings } from './lines.ts';
 import type { Printer } from './replicas.ts';

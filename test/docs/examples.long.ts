@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { ask } from '../support/client.ts';
-import { providerSettings } from '../support/service.ts';
+import { providerSettings } from '../support/process.ts';
 import { samplesUnder } from './pages.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

@@ -8,7 +8,7 @@ import { createTestIssuer, type TestAlgorithm } from '../../src/testing.ts';
 import { optionsOf } from '../../src/settings/load-settings.ts';
 import { client, otherClient, written, type ClientCertificate } from '../options/certificates-fixture.ts';
 import { draftProof, makeProofKey, sealProof, type ProofAlgorithm } from '../support/proof.ts';
-import { settingsFrom, type Environment } from '../support/service.ts';
+import { settingsFrom, type Environment } from '../support/settings.ts';
 import { samplesUnder, tableUnder } from './pages.ts';
 
 const PAGE = 'docs/fapi.md';

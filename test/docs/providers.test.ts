@@ -5,7 +5,7 @@ import { parseEnv } from 'node:util';
 import { authenticated, createGate } from '../../src/gate.ts';
 import { resourceMetadata } from '../../src/resource-metadata.ts';
 import { makeIssuer } from '../support/issuer.ts';
-import { settingsFrom, type Environment } from '../support/service.ts';
+import { settingsFrom, type Environment } from '../support/settings.ts';
 import { read, samplesUnder } from './pages.ts';
 
 const PAGE = 'docs/providers.md';

@@ -7,7 +7,7 @@ import type { Route } from '../../src/service/routes/route.ts';
 import { runRoute } from '../support/route.ts';
 import { callerWith, clock, settingsWith } from '../support/caller.ts';
 import { claimsForAll } from '../support/demands.ts';
-import type { Environment } from '../support/service.ts';
+import type { Environment } from '../support/settings.ts';
 import { code, withKept, type Cells } from './tables.ts';
 
 const listed = (words: string, conjunction: string) => words.split(' ').map(code).join(` ${conjunction} `);

@@ -7,7 +7,7 @@ import { HAPROXY, NGINX } from '../support/balancer.ts';
 import { ask } from '../support/client.ts';
 import { makeProof, makeProofKey } from '../support/proof.ts';
 import { NO_STORE, startRedis } from '../support/redis.ts';
-import { runProcess } from '../support/service.ts';
+import { runProcess } from '../support/process.ts';
 import { withReason } from '../support/skipped.ts';
 
 const PASSWORD = 'a1'.repeat(32);

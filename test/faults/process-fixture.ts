@@ -14,7 +14,7 @@ import {
   type Shot,
   type Tally,
 } from '../support/load.ts';
-import { providerSettings, startProcess, type OutOfProcess, type TestProcess } from '../support/service.ts';
+import { providerSettings, startProcess, type OutOfProcess, type TestProcess } from '../support/process.ts';
 
 export interface ProcessFixture {
   readonly provider: Provider;

@@ -8,7 +8,7 @@ import { startProvider } from '../idp/provider.ts';
 import type { Balancer } from '../support/balancer.ts';
 import { freePort } from '../support/free-port.ts';
 import { getBytes, startLoad, type LoadPlan, type Tally } from '../support/load.ts';
-import { providerSettings, runProcess } from '../support/service.ts';
+import { providerSettings, runProcess } from '../support/process.ts';
 import { until } from '../support/watch.ts';
 
 const ORDERS = [process.execPath, fileURLToPath(new URL('orders.mjs', import.meta.url))];

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from '../idp/provider.ts';
-import { DOWN, providerSettings, runProcess } from '../support/service.ts';
+import { DOWN, providerSettings, runProcess } from '../support/process.ts';
 import { sampleUnder } from './forward-auth-proxies.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

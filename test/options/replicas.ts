@@ -7,7 +7,7 @@ import { startProvider, type Provider } from '../idp/provider.ts';
 import { getBytes, startLoad, type Load, type Shot } from '../support/load.ts';
 import { makeProof, makeProofKey } from '../support/proof.ts';
 import { startRedis, type Redis } from '../support/redis.ts';
-import { providerSettings, startProcess, type TestProcess } from '../support/service.ts';
+import { providerSettings, startProcess, type TestProcess } from '../support/process.ts';
 
 const PUBLIC_URL = 'https://api.test';
 const PATH = '/api/private';

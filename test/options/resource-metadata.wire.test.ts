@@ -16,7 +16,8 @@ import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
 import type { Response } from '../support/client.ts';
 import { startRoutes } from '../support/routes.ts';
-import { startService, type Environment, type TestService } from '../support/service.ts';
+import { startService, type TestService } from '../support/service.ts';
+import type { Environment } from '../support/settings.ts';
 
 const ROOT = '/.well-known/oauth-protected-resource';
 const RESOURCE = { RESOURCE_URL: 'https://api.test/v1' };

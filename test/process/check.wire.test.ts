@@ -18,7 +18,7 @@ import { json, startEndpoint } from '../options/introspection/endpoint-fixture.t
 import { CLUSTER_AUTHORITY, directoryFor, startCluster } from '../options/key-access-fixture.ts';
 import { except, storeWith } from '../options/redis/revocations-fixture.ts';
 import { VERSION } from '../../src/verify/base/version.ts';
-import { DOWN, providerSettings, runProcess } from '../support/service.ts';
+import { DOWN, providerSettings, runProcess } from '../support/process.ts';
 import { runCommand, SERVER, type Outcome } from './commands.ts';
 import { programOf } from './program.ts';
 
@@ -312,7 +312,6 @@ describe('--check', { concurrency: 4 }, () => {
   });
 
   test('lists the pairs of routes of which one takes paths from the other [docs/deploy.md]', async () => {
-    assert.deepEqual((await usualReport()).takenPaths, []);
     const routes = `
       import { get, open, put, runService } from '${new URL('../../dist/gatehouse.js', import.meta.url).href}';
       const nothing = () => ({});
@@ -691,9 +690,9 @@ describe('--check', { concurrency: 4 }, () => {
     assert.equal(problemsOf(await runOwnRoutes(busy, DOWN)).length, 1);
   });
 
-  test('reports "own table" as the profile of runService', async () => {
+  test('reports "own table" as the profile of runService, and no paths that a route takes from another', async () => {
     const report = reportOf(await runOwnRoutes('routes: []', providerSettings(provider), '--check'));
-    assert.deepEqual([report.profile, report.isPolicy], ['own table', false]);
+    assert.deepEqual([report.profile, report.isPolicy, report.takenPaths], ['own table', false, []]);
   });
 
   test('reports forward-auth for a policy', async () => {

@@ -25,9 +25,8 @@ export async function runCommand(
 ): Promise<Outcome> {
   const directory = mkdtempSync(join(tmpdir(), 'gatehouse-'));
   for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
-  const { PATH = '', NODE_V8_COVERAGE } = process.env;
-  const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
-  const env = { PATH, ...coverage, NODE_EXTRA_CA_CERTS: AUTHORITY, ...environment };
+  const { PATH = '' } = process.env;
+  const env = { PATH, NODE_EXTRA_CA_CERTS: AUTHORITY, ...environment };
   const [file = '', ...own] = program;
   const child = spawn(file, [...own, ...words], { cwd: directory, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';

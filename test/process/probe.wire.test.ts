@@ -5,7 +5,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { startRawServer } from '../idp/raw-server.ts';
-import { DOWN, providerSettings, runProcess, type Environment } from '../support/service.ts';
+import { DOWN, providerSettings, runProcess } from '../support/process.ts';
+import type { Environment } from '../support/settings.ts';
 import { runCommand } from './commands.ts';
 
 let provider: Provider;

@@ -6,7 +6,7 @@ import { REFUSALS } from '../../src/verify/base/refusal.ts';
 import { startProvider } from '../idp/provider.ts';
 import { openWire } from '../support/client.ts';
 import { statusesIn } from '../support/raw-responses.ts';
-import { providerSettings, runProcess, type TestProcess } from '../support/service.ts';
+import { providerSettings, runProcess, type TestProcess } from '../support/process.ts';
 import { programOf } from './program.ts';
 
 /** Their lines are longer than pipes on both sides take, and shorter than the log keeps. */

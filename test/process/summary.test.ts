@@ -6,7 +6,7 @@ import { summaryOf } from '../../src/process/summary.ts';
 import { OWN_ROUTES } from '../../src/service/create-service.ts';
 import { readServiceOptions } from '../../src/service/options.ts';
 import { loadFrom, optionsOf, SERVICE_SETTINGS } from '../../src/settings/load-settings.ts';
-import { DOWN } from '../support/service.ts';
+import { DOWN } from '../support/process.ts';
 import type { Environment } from '../support/settings.ts';
 
 /** This folder has no settings files. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startProcess, type OutOfProcess } from '../support/service.ts';
+import { startProcess, type OutOfProcess } from '../support/process.ts';
 
 /**
  * Starts with invalid settings. Returns the lines on standard error of a process that exited with 1 without

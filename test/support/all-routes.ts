@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { routesOf } from '../../src/profiles/routes.ts';
 import type { Route, Routes } from '../../src/service/routes/route.ts';
 import { settingsWith } from './caller.ts';
-import type { Environment } from './service.ts';
+import type { Environment } from './settings.ts';
 
 export interface NamedRoutes {
   readonly name: string;

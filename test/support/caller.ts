@@ -6,7 +6,7 @@ import { makeSigningKey } from '../idp/keys.ts';
 import { signJws } from '../idp/tokens.ts';
 import { atOnce, TestClock } from './clock.ts';
 import { unlessRefused } from './refused.ts';
-import { settingsFrom, type Environment } from './service.ts';
+import { settingsFrom, type Environment } from './settings.ts';
 
 const REQUIRED: Environment = {
   IDP_DOMAIN: 'idp.example',

@@ -1,5 +1,5 @@
 /* Every client against the service in every mode that it can speak. */
-import { startProcess } from '../../support/service.ts';
+import { startProcess } from '../../support/process.ts';
 import { browserCommand, startPage } from './browser.ts';
 import { reportMcp, reportMcpPage } from './mcp-server.ts';
 import { startRealProvider } from './provider.ts';

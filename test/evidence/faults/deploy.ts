@@ -8,7 +8,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { openWire } from '../../support/client.ts';
 import { figures } from '../../support/figures.ts';
 import { startLoad, type Load, type LoadPlan, type Tally } from '../../support/load.ts';
-import { startProcess } from '../../support/service.ts';
+import { startProcess } from '../../support/process.ts';
 import { until } from '../../support/watch.ts';
 import {
   addKey,

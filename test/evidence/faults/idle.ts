@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, test, type TestContext } from 'node:test';
 import { figures } from '../../support/figures.ts';
-import { DOWN, startProcess } from '../../support/service.ts';
+import { DOWN, startProcess } from '../../support/process.ts';
 import { residentMebibytes } from '../../support/watch.ts';
 
 const rows = figures('idle connections');

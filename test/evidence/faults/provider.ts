@@ -5,7 +5,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { startProvider } from '../../idp/provider.ts';
 import { figures } from '../../support/figures.ts';
 import type { Tally } from '../../support/load.ts';
-import type { TestProcess } from '../../support/service.ts';
+import type { TestProcess } from '../../support/process.ts';
 import { FetchWatch, until } from '../../support/watch.ts';
 import { endFaults, FAULTS } from '../../faults/plans.ts';
 import {

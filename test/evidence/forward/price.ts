@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Provider } from '../../idp/provider.ts';
-import { providerSettings, type TestProcess } from '../../support/service.ts';
+import { providerSettings, type TestProcess } from '../../support/process.ts';
 import { writePrograms } from './processes.ts';
 
 const CONNECTIONS = 16;

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startProcess, type Environment, type TestProcess } from '../../support/service.ts';
+import { startProcess, type TestProcess } from '../../support/process.ts';
+import type { Environment } from '../../support/settings.ts';
 
 const PACKAGE = fileURLToPath(new URL('../../../dist/gatehouse.js', import.meta.url));
 

@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Provider } from '../../idp/provider.ts';
 import { startApi, type Proxy } from '../../options/forward-auth-proxies.ts';
 import { freePort } from '../../support/free-port.ts';
-import { providerSettings } from '../../support/service.ts';
+import { providerSettings } from '../../support/process.ts';
 import { writePrograms } from './processes.ts';
 
 const CLIENTS = 20;

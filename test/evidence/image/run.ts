@@ -11,7 +11,8 @@ import { join } from 'node:path';
 import { samplesUnder } from '../../docs/pages.ts';
 import { startProvider } from '../../idp/provider.ts';
 import { freePort } from '../../support/free-port.ts';
-import { providerSettings, startProcess, type Environment } from '../../support/service.ts';
+import { providerSettings, startProcess } from '../../support/process.ts';
+import type { Environment } from '../../support/settings.ts';
 import {
   contained,
   ENVIRONMENT,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProvider } from '../../idp/provider.ts';
 import { installInto, packInto } from '../../support/packed.ts';
-import { providerSettings, startProcess } from '../../support/service.ts';
+import { providerSettings, startProcess } from '../../support/process.ts';
 
 /** The command that runs a file, by the package of the program. */
 export const RUNTIMES: Readonly<Record<string, readonly string[]>> = {

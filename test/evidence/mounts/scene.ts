@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import { providerSettings, startProcess, type Environment, type TestProcess } from '../../support/service.ts';
+import { providerSettings, startProcess, type TestProcess } from '../../support/process.ts';
+import type { Environment } from '../../support/settings.ts';
 
 const HERE = fileURLToPath(new URL('./', import.meta.url));
 const ROOT = join(HERE, '../../..');

@@ -11,7 +11,8 @@ import {
   type ProofAlgorithm,
   type ProofKey,
 } from '../../support/proof.ts';
-import { startProcess, type Environment, type TestProcess } from '../../support/service.ts';
+import { startProcess, type TestProcess } from '../../support/process.ts';
+import type { Environment } from '../../support/settings.ts';
 import { startBetterAuth, type BetterAuth, type JwtOptions } from './better-auth.ts';
 import { API, OPAQUE, resourceFor, startOidcProvider, type OidcProvider } from './oidc-provider.ts';
 

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { startProvider, type Provider } from '../../idp/provider.ts';
 import { fileOf } from '../../package/recipes/run-recipe.ts';
 import { startPostgres, type Postgres } from '../../support/postgres.ts';
-import { providerSettings, startProcess, type TestProcess } from '../../support/service.ts';
+import { providerSettings, startProcess, type TestProcess } from '../../support/process.ts';
 import { until } from '../../support/watch.ts';
 import { makeProject } from './program.ts';
 

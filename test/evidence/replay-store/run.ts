@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { startProvider } from '../../idp/provider.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
 import { NO_STORE, startRedis } from '../../support/redis.ts';
-import { providerSettings, startProcess } from '../../support/service.ts';
+import { providerSettings, startProcess } from '../../support/process.ts';
 import { keep } from '../sizing/results.ts';
 
 const RATE = 5_000;

@@ -13,7 +13,7 @@ import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startProvider } from '../../idp/provider.ts';
 import { makeProof, makeProofKey } from '../../support/proof.ts';
-import { providerSettings, startProcess } from '../../support/service.ts';
+import { providerSettings, startProcess } from '../../support/process.ts';
 import { residentMebibytes, until } from '../../support/watch.ts';
 import { keep } from './results.ts';
 

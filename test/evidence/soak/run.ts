@@ -10,7 +10,7 @@ import { warnings } from '../../faults/process-fixture.ts';
 import { startProvider } from '../../idp/provider.ts';
 import { printTable } from '../../support/figures.ts';
 import { startLoad, type LoadResponse } from '../../support/load.ts';
-import { providerSettings, startProcess } from '../../support/service.ts';
+import { providerSettings, startProcess } from '../../support/process.ts';
 import { FetchWatch, descriptors, residentMebibytes } from '../../support/watch.ts';
 import { createTraffic, faultOf, mix } from './traffic.ts';
 

@@ -12,7 +12,7 @@ import {
 import { needs, checkAccess } from '../../../src/gate/rules/access.ts';
 import { stackOf } from '../../support/call-lines.ts';
 import { callerWith, clock } from '../../support/caller.ts';
-import type { Environment } from '../../support/service.ts';
+import type { Environment } from '../../support/settings.ts';
 
 type Claims = Record<string, unknown>;
 

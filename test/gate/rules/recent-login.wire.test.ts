@@ -7,7 +7,7 @@ import { recentLogin, type LoginDemands } from '../../../src/gate/rules/recent-l
 import { get, under } from '../../../src/service/routes/route.ts';
 import { callerWith, clock, rememberToken, tokenWith } from '../../support/caller.ts';
 import { startRoutes, type RoutesToTest } from '../../support/routes.ts';
-import type { Environment } from '../../support/service.ts';
+import type { Environment } from '../../support/settings.ts';
 
 const NOW_MILLIS = 1_700_000_000_500;
 

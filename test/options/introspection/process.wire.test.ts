@@ -2,7 +2,7 @@
    tokens (docs/introspection.md). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DOWN, runProcess } from '../../support/service.ts';
+import { DOWN, runProcess } from '../../support/process.ts';
 import { json, startEndpoint } from './endpoint-fixture.ts';
 
 test('lets opaque tokens in without keys, says at the start what each issuer is asked about, and logs no secret [§22]', async (t) => {

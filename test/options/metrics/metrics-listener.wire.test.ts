@@ -13,7 +13,7 @@ import { TestClock } from '../../support/clock.ts';
 import { readExposition } from '../../support/exposition.ts';
 import { freePort } from '../../support/free-port.ts';
 import { responsesIn, statusesIn } from '../../support/raw-responses.ts';
-import { runProcess } from '../../support/service.ts';
+import { runProcess } from '../../support/process.ts';
 
 const askFor = (target: string, method = 'GET') => `${method} ${target} HTTP/1.1\r\nHost: a\r\n\r\n`;
 

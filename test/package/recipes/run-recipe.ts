@@ -1,7 +1,8 @@
 /* Runs a recipe as a stranger would: the file, as a process, with settings in its environment. */
 import { fileURLToPath } from 'node:url';
 import { startProvider, type Provider } from '../../idp/provider.ts';
-import { providerSettings, startProcess, type Environment, type TestProcess } from '../../support/service.ts';
+import { providerSettings, startProcess, type TestProcess } from '../../support/process.ts';
+import type { Environment } from '../../support/settings.ts';
 
 type Fields = Readonly<Record<string, string>>;
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { runProcess } from '../../support/service.ts';
+import { runProcess } from '../../support/process.ts';
 import { fileOf, outcomeOf, startRecipe, type Recipe } from './run-recipe.ts';
 
 const KEY = randomBytes(32);

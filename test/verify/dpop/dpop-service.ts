@@ -16,8 +16,13 @@ import type { Response } from '../../support/client.ts';
 import { TestClock } from '../../support/clock.ts';
 import { makeProof, type Members, type ProofKey } from '../../support/proof.ts';
 import { serve } from '../../support/serve.ts';
-import { startService, type Environment, type TestService } from '../../support/service.ts';
-import { createTestLog, settingsFrom, valuesOf as optionValuesOf } from '../../support/settings.ts';
+import { startService, type TestService } from '../../support/service.ts';
+import {
+  createTestLog,
+  settingsFrom,
+  valuesOf as optionValuesOf,
+  type Environment,
+} from '../../support/settings.ts';
 import { AUDIENCE, DOMAIN, issue, keySetOf, NOW, RULES } from '../token/issuer.ts';
 import { key } from '../sender-fixture.ts';
 

@@ -265,9 +265,8 @@ async function endInProcess(variables: Record<string, string>): Promise<string> 
   const script = `import { KeyFetch } from ${JSON.stringify(fetchModule)};
     const fetched = new KeyFetch({ domain: '', issuer: '', jwksUri: process.env.ADDRESS }).fetch(AbortSignal.timeout(5_000));
     console.log(await fetched.then(() => 'fetched', ({ reason }) => reason));`;
-  const { PATH = '', NODE_V8_COVERAGE } = process.env;
-  const coverage = NODE_V8_COVERAGE === undefined ? {} : { NODE_V8_COVERAGE };
-  const env = { PATH, ...coverage, ADDRESS: keySetOf(provider), ...variables };
+  const { PATH = '' } = process.env;
+  const env = { PATH, ADDRESS: keySetOf(provider), ...variables };
   const args = ['--input-type=module', '--eval', script];
   return (await promisify(execFile)(process.execPath, args, { env })).stdout.trim();
 }

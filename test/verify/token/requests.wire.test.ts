@@ -10,7 +10,8 @@ import { startProvider, type Provider } from '../../idp/provider.ts';
 import { rawJws, signJws } from '../../idp/tokens.ts';
 import { settingsWith } from '../../support/caller.ts';
 import { claimsForAll } from '../../support/demands.ts';
-import { startService, type Environment, type TestService } from '../../support/service.ts';
+import { startService, type TestService } from '../../support/service.ts';
+import type { Environment } from '../../support/settings.ts';
 import { sameSpellings } from '../../support/spellings.ts';
 import { foreignKey, type Members } from './issuer.ts';
 
