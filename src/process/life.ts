@@ -142,6 +142,8 @@ function end({ log, close }: ListeningService, reason: Reason) {
 
 /** Waits for pipes first, with `clock` for two seconds: what they have not taken when it exits is lost. */
 export async function exit(code: number, clock?: Clock) {
+  // Node ends by itself if a `write` of the program's own never calls back.
+  process.exitCode = code;
   clock?.after(LAST_LINES_MILLIS, () => process.exit(code));
   // The log writes once in a turn.
   await new Promise((resolve) => setImmediate(resolve));

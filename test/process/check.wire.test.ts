@@ -491,6 +491,22 @@ describe('--check', { concurrency: 4 }, () => {
     },
   );
 
+  test('fails with 1 although a write of the program itself does not tell that it is done', async (t) => {
+    const text = `
+      for (const stream of [process.stdout, process.stderr]) {
+        const { write } = stream;
+        stream.write = (piece) => write.call(stream, piece);
+      }
+      void runService({ routes: [] });`;
+    const program = programOf(t, text);
+    const { code, errors } = await runCommand(['--check'], DOWN, {}, program);
+    assert.equal(code, 1);
+    assert.match(errors.join(), /^signing keys could not be fetched/);
+    const wrong = await runCommand([], { ...DOWN, PORT: 'x' }, {}, program);
+    assert.equal(wrong.code, 1);
+    assert.match(wrong.errors.join(), /^configuration: PORT /);
+  });
+
   test('reports keys and store together when neither is available, and shows no secret', async () => {
     const lines = problemsOf(
       await check({
