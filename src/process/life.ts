@@ -150,6 +150,7 @@ export async function exit(code: number, clock?: Clock) {
   for (const stream of [process.stdout, process.stderr]) {
     await new Promise((resolve) => stream.on('error', resolve).write('', resolve));
   }
+  process.exitCode = undefined;
   process.exit(code);
 }
 

@@ -1,7 +1,7 @@
-/* Which hooks a process takes, what it says of others, and how long the one at its end may take. */
+/* Which hooks a process takes, what it says of others, how long the one at its end may take, and its exit. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hookProblems, readHooks, runOnStop, type Hooks } from '../../src/process/life.ts';
+import { exit, hookProblems, readHooks, runOnStop, type Hooks } from '../../src/process/life.ts';
 import { TestClock } from '../support/clock.ts';
 
 /** Runs a hook that ends when `finish` is called, and what the log is told. */
@@ -81,4 +81,11 @@ test('an onStop that takes longer than ten seconds is logged as stop failed [§2
   clock.advance(10_000);
   assert.equal(await done, false);
   assert.deepEqual(lines, [['stop failed', { reason: 'timeout' }]]);
+});
+
+test('a test that replaces process.exit sees the code, and its own process does not end with it', async (t) => {
+  const replaced = t.mock.method(process, 'exit', () => undefined as never);
+  await exit(3);
+  assert.deepEqual(replaced.mock.calls[0]?.arguments, [3]);
+  assert.deepEqual([replaced.mock.callCount(), process.exitCode], [1, undefined]);
 });
