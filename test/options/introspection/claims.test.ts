@@ -146,6 +146,7 @@ describe('the form of a token', () => {
   for (const [what, token, isAsked] of [
     ['no dot', 'abc', true],
     ['one dot', 'a.b', true],
+    ['no dot, although it begins as a JWT does', 'eyJhbGciOiJSUzI1NiJ9', true],
     ['three dots', 'a.b.c.d', true],
     ['five dots', 'a.b.c.d.e.f', true],
     ['six dots', 'a.b.c.d.e.f.g', true],

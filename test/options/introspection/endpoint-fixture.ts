@@ -33,6 +33,8 @@ export interface FakeEndpoint {
   document: object | undefined;
   /** The status of the discovery document. Default: 200, or 404 if there is none. */
   documentStatus: number | undefined;
+  /** The header fields of each fetch of the document. */
+  readonly documentHeaders: readonly IncomingHttpHeaders[];
   /** How often that was fetched. */
   readonly fetches: number;
 }
@@ -52,12 +54,12 @@ export async function startEndpoint(
   const sockets = new Set<Socket>();
   const numbers = new WeakMap<object, number>();
   let connections = 0;
-  let fetches = 0;
+  const documentHeaders: IncomingHttpHeaders[] = [];
   const credentials = { cert: readFileSync(tls(certificate)), key: readFileSync(tls(`${certificate}-key`)) };
   const server = createServer(credentials, async (request, response) => {
     const { method = '', url: path = '', headers, socket } = request;
     if (method === 'GET') {
-      fetches += 1;
+      documentHeaders.push(headers);
       const isThere = endpoint.document !== undefined && path === '/.well-known/openid-configuration';
       const { document, documentStatus = isThere ? 200 : 404 } = endpoint;
       response.writeHead(documentStatus);
@@ -100,11 +102,12 @@ export async function startEndpoint(
     say: json({ active: false }),
     document: { issuer, introspection_endpoint: uri },
     documentStatus: undefined,
+    documentHeaders,
     get connections() {
       return connections;
     },
     get fetches() {
-      return fetches;
+      return documentHeaders.length;
     },
   };
   return endpoint;

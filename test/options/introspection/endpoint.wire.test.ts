@@ -243,6 +243,15 @@ describe('the address', () => {
     });
   }
 
+  test('is kept after a 400, which is no failure: clients choose the tokens that get one [§22, J16]', async (t) => {
+    const endpoint = await startEndpoint(t);
+    const around = { clock: new TestClock(NOW * 1000), count: undefined, log: () => {} };
+    const questions = new Questions('idp', askerFor(endpoint, { isDiscovered: true }), around);
+    endpoint.say = json({ error: 'invalid_request' }, 400);
+    for (const digest of ['a', 'b']) assert.ok((await questions.answerTo(TOKEN, digest)) instanceof Refused);
+    assert.deepEqual([endpoint.fetches, endpoint.questions.length], [1, 2]);
+  });
+
   test('is looked for with errors of the network alone: a bug stays one', async (t) => {
     const endpoint = await startEndpoint(t);
     const connect = () => Promise.reject(new RangeError('bug'));
@@ -267,12 +276,13 @@ describe('the address', () => {
 });
 
 describe('the authorities', () => {
-  test('are those of the issuer alone, and its token is not shown [§25, J9]', async (t) => {
+  test('are those of the issuer alone, and its token is not shown, to the discovery document either [§25, J9]', async (t) => {
     const endpoint = await startEndpoint(t, 'cluster');
     const tokenFile = directoryFor(t)('token', 'a-token');
     const asker = askerFor(endpoint, { isDiscovered: true, files: { caFile: CLUSTER_AUTHORITY, tokenFile } });
     await ask(asker);
     assert.match(endpoint.questions[0]?.headers.authorization ?? '', /^Basic /);
+    assert.deepEqual([endpoint.fetches, endpoint.documentHeaders[0]?.authorization], [1, undefined]);
     assert.equal((await failureOf(askerFor(endpoint)))[0], 'certificate-refused');
     const other = await startEndpoint(t);
     assert.equal(

@@ -29,10 +29,16 @@ describe('a JWT', () => {
   }
 
   test('that passed every other check is asked about, and keeps its own claims [§22]', async () => {
-    const said = { active: true, aud: 'other', exp: 'x', sub: '', token_type: 'refresh_token', admin: true };
-    const stand = await openJwts({ say: () => said });
-    const claims = await stand.claims(GOOD);
-    assert.deepEqual(stand.asked, [GOOD]);
+    // Each would refuse an opaque token.
+    const said = {
+      active: true,
+      ...{ iss: 'https://other.test/', aud: 'other', exp: 'x', nbf: NOW + 60, iat: 'x', sub: '' },
+      ...{ token_use: 'id', token_type: 'DPoP', typ: 'ID', events: {}, nonce: 'n', admin: true },
+    };
+    const stand = await openJwts({ say: () => said, rules: { requiredClaims: ['only_jwt'] } });
+    const token = issue({ only_jwt: true });
+    const claims = await stand.claims(token);
+    assert.deepEqual(stand.asked, [token]);
     assert.deepEqual([claims.sub, claims.admin, claims.active], ['auth0|user', undefined, undefined]);
   });
 

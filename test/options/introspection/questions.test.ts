@@ -135,7 +135,7 @@ describe('introspection requests', () => {
     assert.deepEqual(new Set(await Promise.all([...queued, ...more])), new Set(['accepted']));
   });
 
-  test('of requests that are refused because 1,000 wait take no turn from later ones [§22]', async () => {
+  test('of requests that are refused because 1,000 wait take no turn from later ones, not of the same tokens either [§22]', async () => {
     const { stand, held } = await openHeld();
     present(stand, names(64));
     present(
@@ -146,9 +146,9 @@ describe('introspection requests', () => {
     for (const token of names(64, 100)) assert.equal(await stand.verdict(token), 'too-many-waiting');
 
     for (const token of names(64)) await held.answer(token);
-    present(stand, names(64, 200));
+    present(stand, names(64, 100));
     await settle();
-    assert.deepEqual(stand.asked.slice(64), names(64, 200));
+    assert.deepEqual(stand.asked.slice(64), names(64, 100));
   });
 
   test('wait for their turn for four and a half seconds, and are then 503 without having been sent: they would only fail [§22]', async () => {
@@ -339,6 +339,17 @@ describe('after failures', () => {
     assert.deepEqual(messages(stand).slice(1), []);
   });
 
+  test('a 400 is no response that an older introspection request could come too late for [§22, J16]', async () => {
+    const { stand, held } = await openHeld();
+    const old = stand.verdict('old');
+    const strange = stand.verdict('strange');
+    await settle();
+    await held.fail('strange', new FetchError('status-refused', 400));
+    await held.fail('old');
+    assert.deepEqual([await strange, await old], [UNAVAILABLE, UNAVAILABLE]);
+    assert.deepEqual(messages(stand).slice(1), ['introspection lost']);
+  });
+
   test('a 400 is no success either [§22]', async () => {
     const stand = await openAfter(4);
     stand.say = () => Promise.reject(new FetchError('status-refused', 400));
@@ -356,6 +367,8 @@ describe('the log', () => {
     ['a timeout', new FetchError('timeout'), { reason: 'timeout', code: '' }],
     ['401', new FetchError('status-refused', 401), { reason: 'client-refused', code: '401' }],
     ['403', new FetchError('status-refused', 403), { reason: 'client-refused', code: '403' }],
+    ['404', new FetchError('status-refused', 404), { reason: 'status-refused', code: '404' }],
+    ['407', new FetchError('status-refused', 407), { reason: 'status-refused', code: '407' }],
     ['500', new FetchError('status-refused', 500), { reason: 'status-refused', code: '500' }],
     ['a redirect', new FetchError('status-refused', 302), { reason: 'status-refused', code: '302' }],
     ['no JSON', new FetchError('not-a-json-object'), { reason: 'not-a-json-object', code: '' }],
