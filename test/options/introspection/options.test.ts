@@ -146,6 +146,8 @@ const opaque = () => introspection(GOOD);
 
 const jwt = () => introspection({ ...GOOD, tokens: ['jwt'] });
 
+const both = () => introspection({ ...GOOD, tokens: ['jwt', 'opaque'] });
+
 const partner = { domain: 'partner.test', audience: 'x' };
 
 for (const [what, options, message] of [
@@ -164,12 +166,12 @@ for (const [what, options, message] of [
     'introspection: tokens: must not have opaque for a second issuer: an opaque token does not say whose it is; remove one',
   ],
   [
-    'opaque for two others',
+    'opaque for two others, beside jwt',
     () => ({
       ...TEST,
       issuers: {
-        a: { ...partner, introspection: opaque() },
-        b: { domain: 'b.test', audience: 'x', introspection: opaque() },
+        a: { ...partner, introspection: both() },
+        b: { domain: 'b.test', audience: 'x', introspection: both() },
       },
     }),
     'issuers.a: introspection: tokens: must not have opaque for a second issuer: an opaque token does not say whose it is; remove one',
