@@ -189,6 +189,7 @@ describe('replies of the store', () => {
       client.clock.advance(RETRY_MILLIS);
       await client.greeted();
       assert.equal(await client.record('a'), 'new');
+      assert.equal(store.sockets.length, 2);
     });
   }
 
