@@ -1,6 +1,7 @@
 /* The test issuer and the route matrix: correct routes pass, and wrong ones are found. */
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Server } from 'node:net';
 import { test } from 'node:test';
 import { MadeGuard } from '../src/gate/rules/guards.ts';
 import {
@@ -97,6 +98,15 @@ test('the route matrix asks a mount with one method, since all are its own', asy
   assert.ok(!sent.includes('OPTIONS /m/a with nothing'));
   const beside = await sentFor({ routes: [mount('/m', open, never), get('/a', open, never)] });
   assert.ok(beside.includes('OPTIONS /a with nothing'));
+});
+
+test('the route matrix listens on loopback alone, since its tokens pass there', async ({ mock }) => {
+  const listening = mock.method(Server.prototype, 'listen');
+  await assertRouteMatrix({ routes: [get('/a', open, never)] });
+  assert.deepEqual(
+    listening.mock.calls.map(({ arguments: [options] }) => options),
+    [{ port: 0, host: '127.0.0.1' }],
+  );
 });
 
 test('the route matrix tells a scope of one guard from those of all', async () => {

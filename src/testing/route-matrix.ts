@@ -27,7 +27,7 @@ export class RouteMatrixError extends Error {}
 const AS_POLICY: Kind = {
   ...OWN_ROUTES,
   isPolicy: true,
-  createReaders: (served, _, early) => createRouteReaders(served, [], early),
+  createReaders: (served) => createRouteReaders(served, []),
 };
 
 /**

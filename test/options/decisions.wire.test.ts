@@ -814,9 +814,10 @@ test('HANDLER_TIMEOUT_SECONDS begins after decisions', async (t) => {
 test('the route matrix asks no decision, of routes and rules, and tests the other guards', async () => {
   const asked: string[] = [];
   const guard = decision('may pay', () => asked.push('asked') > 0);
+  const other = decision('may pay more', () => asked.push('asked') > 0);
   const routes: Route[] = [
-    get('/a/b', needs(guard), () => ({})),
-    del('/a/c', needs(scope('pay'), guard), () => undefined),
+    get('/a/b', needs(guard, other), () => ({})),
+    del('/a/c', needs(guard, scope('pay'), other), () => undefined),
     get('/d', open, () => ({})),
   ];
   const rules: PrefixRule[] = [under('/a', needs(guard, scope('a')))];

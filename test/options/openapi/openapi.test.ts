@@ -681,6 +681,7 @@ describe('throws a TypeError', () => {
       /members of a plain object/,
     ],
     ['without routes', () => openApi({} as never, INFO), /routes and rules: must be lists/],
+    ['for a route in place of a list', () => openApi({ routes: routes[0] } as never, INFO), /must be lists/],
     ['for null in place of routes', () => openApi(null as never, INFO), /routes and rules: must be lists/],
     ['for routes that cannot be served', () => documentOf([{} as never]), /is not a route/],
     [
