@@ -530,6 +530,15 @@ test('does not warn of a resource that is one of several audiences [RFC 8707 §2
   assert.deepEqual(events, []);
 });
 
+test('warns of a resource that differs from each audience, if only by a slash or by the case of letters [RFC 8707 §2.2]', () => {
+  const url = RESOURCE.RESOURCE_URL;
+  for (const audience of [`${url}/`, `${url}x`, url.slice(0, -1), url.toUpperCase()]) {
+    const events: string[] = [];
+    metadataWith({ IDP_AUDIENCE: audience }, (event) => events.push(event));
+    assert.deepEqual(events, ['resource is not an audience']);
+  }
+});
+
 test('does not warn of a resource that one of several issuers has as audience [RFC 8707 §2.2]', () => {
   const partner = { ISSUER_PARTNER_DOMAIN: 'partner.test', ISSUER_PARTNER_AUDIENCE: RESOURCE.RESOURCE_URL };
   const events: string[] = [];
