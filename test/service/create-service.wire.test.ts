@@ -146,13 +146,30 @@ test('a service fetches keys when it listens, and a gate when it is created, bef
   assert.deepEqual(fetched, ['service', 'gate']);
 });
 
-test('a service that stops disconnects from the shared replay store', { timeout: 60_000 }, async (t) => {
+test('a service that stops disconnects from the shared replay store after its last response, which may need it [§10, §15]', async (t) => {
   const store = await startFakeStore(t);
-  const service = make({ replayStore: redisReplayStore(`redis://127.0.0.1:${store.port}`) });
-  await service.listen();
+  const calls = new EventEmitter();
+  const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
+  const replayStore = redisReplayStore(`redis://127.0.0.1:${store.port}`);
+  const settings = { ...issuer.options, host: '127.0.0.1', port: 0, replayStore };
+  const service = createService({ routes: [get('/held', open, held)] }, settings);
+  const { port, origin } = new URL(await service.listen());
   const socket = await store.connected(1);
-  const left = once(socket, 'close');
-  assert.equal(await service.stop(), 'drained');
+  let isConnected = true;
+
+  const left = once(socket, 'close').then(() => {
+    isConnected = false;
+  });
+
+  const called = once(calls, 'call');
+  const asked = fetch(`${origin}/held`);
+  const [answer] = await called;
+  const stopped = service.stop();
+  await untilRefused(Number(port));
+  assert.ok(isConnected);
+  answer();
+  assert.equal((await asked).status, 200);
+  assert.equal(await stopped, 'drained');
   await left;
 });
 
