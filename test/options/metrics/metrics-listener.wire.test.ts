@@ -1,6 +1,6 @@
 /* The listener for metrics: its responses, its limits, and when it listens. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { Server } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
@@ -196,6 +196,25 @@ test(
     await wire.untilClosed();
   },
 );
+
+test('an embedded service that stops serves its metrics until its last response [§16]', async (t) => {
+  const { free } = await ports(t);
+  const calls = new EventEmitter();
+  const held = () => new Promise<object>((resolve) => calls.emit('call', () => resolve({})));
+  const metrics = createMetrics({ port: free });
+  const settings = { ...issuer.options, host: '127.0.0.1', port: 0, metrics };
+  const service = createService({ routes: [get('/held', open, held)] }, settings);
+  const { port, origin } = new URL(await service.listen());
+  const called = once(calls, 'call');
+  const asked = fetch(`${origin}/held`);
+  const [answer] = await called;
+  const stopped = service.stop();
+  while (await isHeard(Number(port)));
+  assert.deepEqual(statusesIn(await exchange(free, SCRAPE)), [200]);
+  answer();
+  await (await asked).json();
+  assert.equal(await stopped, 'drained');
+});
 
 test('listens on neither port when one is taken', async (t) => {
   const { taken, free } = await ports(t);
