@@ -1,6 +1,7 @@
 /* The document that tells clients where to get a token (RFC 9728), on the wire. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { createGate } from '../../src/gate.ts';
 import type { Reply } from '../../src/gate/replies/reply.ts';
 import { needs, open, optional } from '../../src/gate/rules/access.ts';
 import { anyScope, claimEquals, scope } from '../../src/gate/rules/guards.ts';
@@ -10,11 +11,13 @@ import type { Early } from '../../src/gate/decide.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
 import { resourceMetadata } from '../../src/options/resource-metadata.ts';
 import { tenants } from '../../src/options/tenants/tenants.ts';
+import { createProofKey } from '../../src/testing.ts';
 import { Part } from '../../src/verify/base/option.ts';
 import type { Log } from '../../src/verify/base/events.ts';
 import { startProvider, type Provider } from '../idp/provider.ts';
 import { settingsWith, tokenWith } from '../support/caller.ts';
 import type { Response } from '../support/client.ts';
+import { makeIssuer } from '../support/issuer.ts';
 import { startRoutes } from '../support/routes.ts';
 import { startService, type TestService } from '../support/service.ts';
 import type { Environment } from '../support/settings.ts';
@@ -411,6 +414,26 @@ for (const [what, path, request, expected] of [
   });
 }
 
+test('the challenges for a refused proof and for a missing nonce name no scope, since another token would not help [§13, RFC 6750 §3]', async (t) => {
+  const issuer = makeIssuer();
+  const metadata = resourceMetadata({ url: RESOURCE.RESOURCE_URL });
+  const gate = createGate({ ...issuer.options, metadata, dpopNonceSecret: 'x'.repeat(32) });
+  t.after(gate.close);
+  const key = createProofKey();
+  const token = issuer.boundToken(key);
+  const proof = issuer.proof(key, { method: 'GET', url: 'http://api.test/' }, token);
+  for (const [sent, error] of [
+    ['a.b.c', 'invalid_dpop_proof'],
+    [proof, 'use_dpop_nonce'],
+  ] as const) {
+    const rawHeaders = ['Host', 'api.test', 'Authorization', `DPoP ${token}`, 'DPoP', sent];
+    const { refusal } = await gate.check({ method: 'GET', url: '/', rawHeaders }, needs(scope('w')));
+    const challenges = (refusal?.headers ?? []).map(([, value]) => value).join();
+    assert.ok(challenges.includes(`DPoP error="${error}"`), challenges);
+    assert.ok(!challenges.includes('scope='), challenges);
+  }
+});
+
 test('the challenge of the scheme that was used names a missing scope and the metadata, each once [RFC 9728 §5.1]', async () => {
   const response = await service.ask(ADMIN, { token: provider.issue({ scope: 'other' }) });
   assert.equal(response.status, 403);
@@ -434,6 +457,7 @@ const SERVED = {
   routes: [
     get('/api/both', needs(scope('x', 'y'), anyScope('y', 'z')), () => ({})),
     get('/api/open', open, () => ({})),
+    get('/api/first', needs(scope('aa')), () => ({})),
     get('/elsewhere', needs(scope('w')), () => ({})),
     get('/twice', needs(anyScope('v', 'w'), scope('w')), () => ({})),
     get('/same', needs(scope('w', 'w')), () => ({})),
@@ -448,6 +472,7 @@ test('a 401 names every scope of the rule and then of the route, each once [RFC 
   t.after(() => app.stop());
   for (const [path, scopes] of [
     ['/api/both', 'scope="all x y z", '],
+    ['/api/first', 'scope="all x aa", '],
     ['/api/open', 'scope="all x", '],
     ['/api/none', 'scope="all x", '],
     ['/elsewhere', 'scope="w", '],

@@ -349,6 +349,12 @@ test('a route of any method at a path of the service itself stops startup [RFC 9
   assert.throws(() => createService(served, { ...options, metadata }), {
     message: [...always, ...ofMetadata].join('\n'),
   });
+
+  // Two of its three paths are one.
+  const root = { ...options, metadata: resourceMetadata({ url: 'https://api.test' }) };
+  assert.throws(() => createService({ routes: [get(METADATA, open, () => ({}))] }, root), {
+    message: why(`GET ${METADATA}`, METADATA),
+  });
 });
 
 test('createService throws for an invalid route, and opens no connection to the replay store', async (t) => {
