@@ -140,11 +140,14 @@ describe('the answer of a decision', () => {
     ["'true'", () => 'true', 'not-a-boolean'],
     ['nothing', () => undefined, 'not-a-boolean'],
     ['an object', () => ({ allowed: true }), 'not-a-boolean'],
+    ['an object around true', () => Object(true), 'not-a-boolean'],
+    ['an object around false', () => Object(false), 'not-a-boolean'],
     ['a promise of 1', async () => 1, 'not-a-boolean'],
     ['a promise of nothing', async () => {}, 'not-a-boolean'],
     ['an error', () => fail(new TypeError('SECRET')), 'error'],
     ['undefined, thrown,', () => fail(undefined), 'error'],
     ['a rejection', async () => fail(new RangeError('SECRET')), 'error'],
+    ['a thenable that throws', () => ({ then: () => fail(new TypeError('SECRET')) }), 'error'],
   ] as const) {
     test(`${what} is 503, and a loss that the log tells [J10]`, async (t) => {
       const app = await startOne(t, needs(decision('may pay', answer as () => boolean)));
@@ -451,6 +454,29 @@ describe('a client', () => {
     assert.deepEqual([app.counted, app.errors, app.logs, ran], [[], [], [], 0]);
   });
 
+  test('that leaves ends no loss that the log has told of [J19]', async (t) => {
+    const { guard, asked: requests, answers, askedTimes } = held();
+    const app = await startOne(t, needs(guard));
+    const first = app.ask('/pay/1', { token: tokenWith() });
+    await askedTimes(1);
+    answers[0]?.resolve('lost');
+    await first;
+    const wire = await openWire(app.port);
+    wire.send(asked());
+    await askedTimes(2);
+    const aborted = once(requests[1]!.signal, 'abort');
+    wire.socket.resetAndDestroy();
+    await aborted;
+    const last = app.ask('/pay/1', { token: tokenWith() });
+    await askedTimes(3);
+    answers[2]?.resolve('lost');
+    await last;
+    assert.deepEqual(
+      app.lines().map(({ message }) => message),
+      ['decision lost'],
+    );
+  });
+
   test('that leaves aborts the signal in the asynchronous context of its request', async (t) => {
     const storage = new AsyncLocalStorage<string>();
     const { guard, asked: requests, askedTimes } = held();
@@ -590,6 +616,7 @@ test('at most 1,000 requests wait for one decision; the next is 503 too-many-wai
   await askedTimes(1_001);
   answers[1_000]?.resolve(true);
   assert.equal((await response).status, 200);
+  assert.deepEqual(app.lines(), []);
 });
 
 test('an answer after the time limit makes room for no other request [J10]', async (t) => {
