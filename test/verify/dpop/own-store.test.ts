@@ -56,6 +56,7 @@ const ANSWERS: readonly (readonly [what: string, isNew: () => unknown, verdict: 
   ['resolves with true', async () => true, 'new'],
   ['resolves with false', async () => false, 'seen'],
   ['returns 1', () => 1, 'unavailable'],
+  ['returns an object around true', () => Object(true), 'unavailable'],
   ['returns undefined', () => undefined, 'unavailable'],
   ['resolves with "OK"', async () => 'OK', 'unavailable'],
   ['throws', fail, 'unavailable'],
