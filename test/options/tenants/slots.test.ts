@@ -81,12 +81,14 @@ test('runs 5 at a time of those whose last one failed, past which the others go 
   const fetches = new Fetches();
   fetches.startAll('again', 30, true);
   fetches.startAll('first', 16);
+  // The newest, which goes before none of those.
+  fetches.start('again-last', true);
   await turn();
   assert.deepEqual([fetches.count('again'), fetches.count('first')], [5, 15]);
   await fetches.end('first0');
   assert.deepEqual([fetches.count('again'), fetches.count('first')], [5, 16]);
   await fetches.end('again0');
-  assert.deepEqual(fetches.begun.at(-1), 'again29');
+  assert.deepEqual(fetches.begun.at(-1), 'again-last');
 });
 
 test('gives the slot back at the deadline of a fetch that ignores it [§23, J17]', async () => {
