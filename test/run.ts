@@ -1,5 +1,5 @@
-/* Runs the tests: those of a folder together, a few files in a process, since most of them take less time than a
-   process needs to begin. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
+/* Runs the tests, many files in a process, since most of them take less time than a process needs to load what
+   they test. With the word `all` also the long ones (`*.long.ts`), each in a process of its own.
    Other words choose files by their names: `npm test verify/keys/fetch`. What begins with `--` is for Node's
    own runner, and it prints and exits as that does. */
 import { spawnSync } from 'node:child_process';
@@ -33,7 +33,7 @@ const files = namesIn()
 
 const endingIn = (ending: string) => files.filter((name) => name.endsWith(ending));
 
-/** The files of each process: each has some of every folder, since those of one take long, or not, together. */
+/** The files of each process: it gets some of every folder, since some folders take much longer than others. */
 function groups(): string[][] {
   const names = endingIn('.test.ts');
   const parts = Math.ceil(names.length / FILES_OF_A_PROCESS);
