@@ -54,10 +54,11 @@ function requestOfFetch(request: FetchRequest): ReadRequest {
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {
-  // RFC 9112 §3.2: Bun makes the URL of the first of two Host fields.
-  const isRepeated = hosts.join().includes(',');
-  const host = isRepeated || readHost(['host', authority]);
-  if (typeof host !== 'string') return refuse('host-refused');
+  // RFC 9112 §3.2: Bun makes the URL of the first of two Host fields, and Nitro of one that is no host.
+  for (const asked of [authority, hosts.join() || authority]) {
+    const host = readHost(['host', asked]);
+    if (host instanceof Refused) return host;
+  }
 
   // RFC 9112 §3.2: in no request target. Stricter: nor in a query, where `new URL` keeps a backslash.
   return /[\\\s]/.test(url) ? refuse('target-refused') : undefined;

@@ -313,6 +313,26 @@ test('the gate refuses two Host fields of a Request, and ignores one [RFC 9112 �
   for (const hosts of [[], ['b'], ['']]) assert.equal(await ask(...hosts), undefined, hosts.join('|'));
 });
 
+test('a proof for one path does not pass at another because of a Host that is none, of which some servers make the URL of a Request [E5, RFC 9112 §3.2]', async (t) => {
+  const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
+  const key = createProofKey();
+  const token = issuer.boundToken(key, READER);
+  for (const [host, path] of [
+    ['a/api/status?', '/api/status'],
+    ['a/api/status;', '/api/status;/api/orders'],
+    ['a:80/api/status?x=', '/api/status'],
+    ['[::1]/api/status?', '/api/status'],
+  ] as const) {
+    const dpop = createProof(key, { method: 'GET', url: `https://api.test${path}` }, token);
+    const headers = new Headers({ host, authorization: `DPoP ${token}`, dpop });
+    const request = { method: 'GET', url: `http://${host}/api/orders`, headers };
+    for (const each of [open, access]) {
+      const { refusal } = await gate.check(request, each);
+      assert.equal(refusal?.status, 400, host);
+    }
+  }
+});
+
 test('the gate sees each of two fields that are not joined, in any letter case [RFC 9110 §5.1]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'ALLOWED' });
   const { authorization } = issuer.bearer(READER);
