@@ -51,7 +51,7 @@ const SERVERS: Readonly<Record<string, string>> = {
     const fastify = Fastify({ https: tls });
     const listOrders = async () => 'orders';
     const addOrder = listOrders;
-    ${ofGatePage('Fastify 5')}
+    ${ofGatePage('Fastify 5.3')}
     await fastify.listen({ port: 8443 });`,
 };
 

@@ -46,12 +46,6 @@ function must(command: string, words: readonly string[], cwd: string) {
   if (status !== 0) throw new Error(stdout + stderr);
 }
 
-/** The lines of the page, which say where the `basePath` goes. */
-function routeOf(basePath: string): string {
-  const [, route = '', check = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
-  return basePath === '' ? route : route.replace(/^ +const verdict = .*\n/m, check);
-}
-
 /** Writes the application, checks its types, builds and starts it. */
 export async function startNext(
   name: string,
@@ -60,7 +54,7 @@ export async function startNext(
 ): Promise<Running> {
   const app = join(directory, name);
   mkdirSync(join(app, 'app/api/orders'), { recursive: true });
-  const [gate = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
+  const [gate = '', route = ''] = samplesUnder(PAGE, 'Next.js', 'ts');
   const options = `{
     ...JSON.parse(process.env.GATE_OPTIONS ?? ''),
     fetchKeys: async (_issuer, name) => (await fetch(process.env.KEYS_URL + '/' + name)).json(),
@@ -70,12 +64,12 @@ export async function startNext(
     'next.config.ts': configOf(basePath),
     'proxy.ts': NO_PROXY,
     'gate.ts': gate.replace(/\{\s+domain[^]*?\}/, options),
-    'app/api/orders/route.ts': routeOf(basePath),
+    'app/api/orders/route.ts': route,
   };
   for (const [file, text] of Object.entries(files)) writeFileSync(join(app, file), text);
 
   must(process.execPath, [TSC, ...FLAGS, 'gate.ts', 'app/api/orders/route.ts'], app);
   if (command === 'start') must(process.execPath, [NEXT, 'build'], app);
   const words = [process.execPath, NEXT, command, '-H', '127.0.0.1', '-p', '0'];
-  return start(words, { publicUrl: PUBLIC_URL }, app);
+  return start(words, { publicUrl: PUBLIC_URL + basePath }, app);
 }

@@ -45,7 +45,7 @@ const server = createServer(app).listen(port, '127.0.0.1');`,
 } as const;
 
 const ON_FASTIFY = {
-  heading: 'Fastify 5',
+  heading: 'Fastify 5.3',
   hasPosts: true,
   dots: 'not found',
   before: `
@@ -124,6 +124,14 @@ const server = createServer(app.callback()).listen(port, '127.0.0.1');`,
 const outer = new Koa();
 outer.use(mount('/mounted', app));
 const server = createServer(outer.callback()).listen(port, '127.0.0.1');`,
+  },
+  'koa-express': {
+    ...MOUNTED,
+    heading: 'Koa 3',
+    before: `import Koa from 'koa'; import express from 'express'; const app = new Koa();`,
+    after: `${KOA_ROUTE}
+const outer = express().use('/mounted', app.callback());
+const server = createServer(outer).listen(port, '127.0.0.1');`,
   },
   ...NEST,
   ...LAMBDA,
