@@ -35,6 +35,17 @@ async function startLiar(t: TestContext, response: string | undefined): Promise<
   return String(server.port);
 }
 
+/** Has the process tell, on standard error, the time of each timer. */
+const TIMERS = `const { setTimeout } = globalThis;
+globalThis.setTimeout = (act, millis, ...more) => {
+  console.error(millis);
+  return setTimeout(act, millis, ...more);
+};`;
+
+const telling: Environment = {
+  NODE_OPTIONS: `--import=data:text/javascript;base64,${Buffer.from(TIMERS).toString('base64')}`,
+};
+
 describe('--probe', { concurrency: 4 }, () => {
   for (const host of [undefined, '127.0.0.1', 'localhost', '::1', '::', '0.0.0.0']) {
     test(`exits with 0 when the service that listens on ${host ?? 'all addresses'} is ready`, async (t) => {
@@ -100,8 +111,9 @@ describe('--probe', { concurrency: 4 }, () => {
     test(`exits with 1 after five seconds when the server at the address of the service ${condition}`, async (t) => {
       const PORT = await startLiar(t, response);
       const began = performance.now();
-      const { code, output } = await probe({ HOST: 'localhost', PORT });
+      const { code, output, errors } = await probe({ ...telling, HOST: 'localhost', PORT });
       assert.deepEqual([code, output], [1, `http://localhost:${PORT}/readyz: no response in time\n`]);
+      assert.deepEqual(errors, ['5000']);
       assert.ok(performance.now() - began < 30_000);
     });
   }
