@@ -330,6 +330,35 @@ describe('the listener', { timeout: 120_000 }, () => {
     await listener.gone();
   });
 
+  test('cuts off a client that does not read after 90 seconds, even if the rest of its request is late all the while [G14]', async (t) => {
+    const clock = new TestClock();
+    const { options } = makeIssuer();
+    const values = readServiceOptions({ ...options, host: '127.0.0.1', port: 0 });
+    // Longer than the buffers of two sockets.
+    const text = 'x'.repeat(32 * 1024 * 1024);
+    const service = createListeningService({ routes: [put('/', open, () => ({ text }))] }, values, {
+      ...OWN_ROUTES,
+      clock,
+    });
+    const { port } = await service.listen();
+    t.after(() => service.close());
+    const client = connect(port, '127.0.0.1');
+    client.write('PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n');
+    await once(client, 'readable');
+    for (let second = 0; second <= 90; second += 1) clock.advance(1_000);
+    let received = 0;
+    client.on('data', ({ length }) => {
+      received += length;
+    });
+    client.on('error', () => {});
+    await once(client, 'close');
+    assert.ok(received < text.length, String(received));
+    const stopped = service.stop();
+    while (!clock.pending.includes(10_000)) await new Promise(setImmediate);
+    clock.advance(10_000);
+    await stopped;
+  });
+
   test('has the documented limits [docs/logs-and-metrics.md]', async (t) => {
     const { server } = await openListener(t);
     const limits = {
