@@ -89,3 +89,23 @@ test('a test that replaces process.exit sees the code, and its own process does 
   assert.deepEqual(replaced.mock.calls[0]?.arguments, [3]);
   assert.deepEqual([replaced.mock.callCount(), process.exitCode], [1, undefined]);
 });
+
+test('a pipe that nothing reads delays the exit by two seconds at most [docs/logs-and-metrics.md]', async (t) => {
+  const clock = new TestClock();
+  const replaced = t.mock.method(process, 'exit', () => undefined as never);
+
+  // It never tells that it is done.
+  const full = new Promise<void>((resolve) => {
+    t.mock.method(process.stderr, 'write', () => {
+      resolve();
+      return false;
+    });
+  });
+  void exit(3, clock);
+  await full;
+  clock.advance(1_999);
+  assert.equal(replaced.mock.callCount(), 0);
+  clock.advance(1);
+  assert.deepEqual(replaced.mock.calls[0]?.arguments, [3]);
+  process.exitCode = undefined;
+});
