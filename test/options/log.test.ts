@@ -123,6 +123,19 @@ test('listens once for errors of standard output, however many logs there are', 
   assert.equal(process.stdout.listenerCount('error'), before);
 });
 
+test('listens for the end of the process only while lines are unwritten, so that Node warns of no leak', async (t) => {
+  const logged = captureLog(t);
+  const { log } = Part.contentOf(jsonLog());
+  const before = process.listenerCount('exit');
+  for (let turn = 0; turn < 3; turn += 1) {
+    log('replay store lost', {});
+    log('replay store lost', {});
+    assert.equal(process.listenerCount('exit'), before + 1);
+    await logged();
+    assert.equal(process.listenerCount('exit'), before);
+  }
+});
+
 test('has level info without options, serves several owners, and refuses options of another type [§11]', () => {
   const log = jsonLog();
   assert.equal(Part.contentOf(log).level, 'info');

@@ -429,6 +429,16 @@ test('aborts the signal of a request once, when the client closes its side or th
   assert.equal(aborts, 1);
 });
 
+test('aborts the signal of a request whose response waits for that of an earlier one when its client leaves', () => {
+  const { socket, ask } = open();
+  ask();
+  const { exchange, write } = ask();
+  const { signal } = exchange.controller;
+  write();
+  socket.emit('end');
+  assert.equal(signal.aborted, true);
+});
+
 test('does not abort the signal of a request when the client closes its side after we closed ours', () => {
   const { socket, ask } = open();
   const { exchange } = ask();
