@@ -13,7 +13,7 @@ const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Inf
 
 type Family = readonly [name: string, type: string, help: string];
 
-/** No name may begin with another: `textOf` searches by prefix. */
+/** No name may begin with another: `linesOfFamily` searches by prefix. */
 const FAMILIES: readonly Family[] = [
   ['http_server_request_duration_seconds', 'histogram', 'From the arrival of a request to its response.'],
   ['http_server_active_requests', 'gauge', 'Requests without a response yet.'],
@@ -65,31 +65,26 @@ const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => 
   'key fetch': (result, issuer) => `gatehouse_key_fetches_total{issuer="${issuer}",result="${result}"}`,
 };
 
-interface Sample {
-  readonly name: string;
-  value: number;
-}
+const DURATION = 'http_server_request_duration_seconds';
 
 interface Histogram {
-  readonly buckets: readonly Readonly<{ bound: number; count: Sample }>[];
-  readonly all: Sample;
-  readonly sum: Sample;
+  readonly labels: string;
+  readonly buckets: readonly { readonly bound: number; count: number }[];
+  sum: number;
 }
 
 /** What gates and services tell, and what is read for each scrape. */
 export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
   /** By name. */
-  readonly #samples = new Map<string, Sample>();
+  readonly #counts = new Map<string, number>();
   /** By route, method and status. */
   readonly #durations = new Map<string, Histogram>();
   readonly #watched = new Set<Watched>();
-  readonly #active = this.#sample('http_server_active_requests');
+  #active = 0;
   readonly meter = this;
 
-  #sample(name: string) {
-    const sample = this.#samples.get(name) ?? { name, value: 0 };
-    this.#samples.set(name, sample);
-    return sample;
+  #add(name: string, count: number) {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
   }
 
   /** Looked up by each request: its labels are made once. */
@@ -100,45 +95,34 @@ export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
 
     const route = pattern === undefined ? '' : `http_route=${JSON.stringify(pattern)},`;
     const statusLabel = status === null ? '' : `,http_response_status_code="${status}"`;
-    const histogram = this.#createHistogram(`${route}http_request_method="${method}"${statusLabel}`);
+    const labels = `${route}http_request_method="${method}"${statusLabel}`;
+    const buckets = BOUNDS.map((bound) => ({ bound, count: 0 }));
+    const histogram = { labels, buckets, sum: 0 };
     this.#durations.set(key, histogram);
     return histogram;
   }
 
-  #createHistogram(labels: string): Histogram {
-    const buckets = BOUNDS.map((bound) => {
-      const edge = `${labels},le="${numeral(bound)}"`;
-      return { bound, count: this.#sample(`http_server_request_duration_seconds_bucket{${edge}}`) };
-    });
-    return {
-      buckets,
-      all: this.#sample(`http_server_request_duration_seconds_count{${labels}}`),
-      sum: this.#sample(`http_server_request_duration_seconds_sum{${labels}}`),
-    };
-  }
-
   readonly count: Count = (event, word, issuer = '') => {
-    this.#sample(COUNTERS[event](word, issuer)).value += 1;
+    this.#add(COUNTERS[event](word, issuer), 1);
   };
 
   requestBegan() {
-    this.#active.value += 1;
+    this.#active += 1;
   }
 
   requestEnded(...[method, pattern, status, seconds]: Parameters<Meter['requestEnded']>) {
-    this.#active.value -= 1;
+    this.#active -= 1;
     if (method === undefined) return;
 
-    const { buckets, all, sum } = this.#durationsOf(pattern, method, status);
-    sum.value += seconds;
-    all.value += 1;
-    for (const { bound, count } of buckets) {
-      if (seconds <= bound) count.value += 1;
+    const histogram = this.#durationsOf(pattern, method, status);
+    histogram.sum += seconds;
+    for (const bucket of histogram.buckets) {
+      if (seconds <= bucket.bound) bucket.count += 1;
     }
   }
 
   #foresee(event: CountedEvent, words: readonly string[], issuer = '') {
-    for (const word of words) this.#sample(COUNTERS[event](word, issuer));
+    for (const word of words) this.#add(COUNTERS[event](word, issuer), 0);
   }
 
   #foreseeRoutes(routes: Watched['routes']) {
@@ -175,20 +159,33 @@ export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
 
   /** All metrics for Prometheus (format 0.0.4). */
   readonly text = () => {
+    const active: Gauge = ['http_server_active_requests', this.#active];
     const gauges = [...gaugesOf([...this.#watched]), ...processGauges()];
-    const all = [...this.#samples.values(), ...gauges.map(sampleOf)];
-    return FAMILIES.map((family) => textOf(family, all)).join('');
+    const durations = Array.from(this.#durations.values(), linesOf);
+    const others = [active, ...this.#counts, ...gauges].map(lineOf);
+    const all = [...durations, ...others];
+    return FAMILIES.flatMap((family) => linesOfFamily(family, all)).join('');
   };
 }
 
-const sampleOf = ([name, value]: Gauge): Sample => ({ name, value });
-
-function textOf([family, type, help]: Family, samples: readonly Sample[]) {
-  const lines = samples.filter(({ name }) => name.startsWith(family)).map(lineOf);
+function linesOfFamily([family, type, help]: Family, all: readonly string[]) {
+  const lines = all.filter((line) => line.startsWith(family));
   const head = `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n`;
-  return lines.length === 0 ? '' : head + lines.join('');
+  return lines.length === 0 ? [] : [head, ...lines];
 }
 
-const lineOf = ({ name, value }: Sample) => `${name} ${numeral(value)}\n`;
+const lineOf = ([name, value]: Gauge) => `${name} ${numeral(value)}\n`;
+
+function linesOf({ labels, buckets, sum }: Histogram) {
+  const lines = buckets.map(({ bound, count }) => {
+    const edge = `${labels},le="${numeral(bound)}"`;
+    return `${DURATION}_bucket{${edge}} ${count}\n`;
+  });
+  lines.push(
+    `${DURATION}_count{${labels}} ${buckets.at(-1)?.count}\n`,
+    `${DURATION}_sum{${labels}} ${sum}\n`,
+  );
+  return lines.join('');
+}
 
 const numeral = (value: number) => (value === Infinity ? '+Inf' : String(value));
