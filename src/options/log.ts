@@ -90,11 +90,11 @@ export function createLog(
       return;
     }
 
-    if (dropped > 0) writeLine('log lines dropped', { lines: dropped });
-    dropped = 0;
-
     if (isNew) writeLine('error messages are logged', {});
     isNew = false;
+
+    if (dropped > 0) writeLine('log lines dropped', { lines: dropped });
+    dropped = 0;
     writeLine(event, hasMessages ? { ...fields, ...messagesOf(error) } : fields);
   };
 }

@@ -43,6 +43,17 @@ for (const level of ['error', 'warn', 'info', 'debug'] as const) {
   });
 }
 
+test('says that it has messages of errors even before it says that lines were dropped [§28]', () => {
+  const lines: string[] = [];
+  let unwritten = Infinity;
+  const write = (line: string) => lines.push(JSON.parse(line).message);
+  const log = createLog('error', write, Date.now, () => unwritten, true);
+  log('unforeseen error', {});
+  unwritten = 0;
+  log('unforeseen error', {});
+  assert.deepEqual(lines, ['error messages are logged', 'log lines dropped', 'unforeseen error']);
+});
+
 for (const [level, ...expected] of [['info', 'stopped'], ['error']] as const) {
   test(`writes nothing after stopped, such as a fetch that fails when the process ends, at level ${level} [§10]`, () => {
     const lines: string[] = [];
