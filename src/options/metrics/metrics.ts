@@ -67,14 +67,19 @@ const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => 
 
 const DURATION = 'http_server_request_duration_seconds';
 
+interface Bucket {
+  readonly bound: number;
+  count: number;
+}
+
 interface Histogram {
   readonly labels: string;
-  readonly buckets: readonly { readonly bound: number; count: number }[];
+  readonly buckets: readonly Bucket[];
   sum: number;
 }
 
 /** What gates and services tell, and what is read for each scrape. */
-export class Counting implements Meter, Omit<Metrics, 'endpoint'> {
+export class Counting implements Omit<Metrics, 'endpoint'>, Meter {
   /** By name. */
   readonly #counts = new Map<string, number>();
   /** By route, method and status. */
