@@ -85,7 +85,9 @@ test('an onStop that takes longer than ten seconds is logged as stop failed [§2
 
 test('a test that replaces process.exit sees the code, and its own process does not end with it', async (t) => {
   const replaced = t.mock.method(process, 'exit', () => undefined as never);
-  await exit(3);
+  const clock = new TestClock();
+  await exit(3, clock);
+  clock.advance(2_000);
   assert.deepEqual(replaced.mock.calls[0]?.arguments, [3]);
   assert.deepEqual([replaced.mock.callCount(), process.exitCode], [1, undefined]);
 });
