@@ -54,7 +54,7 @@ function requestOfFetch(request: FetchRequest): ReadRequest {
 }
 
 function refuseUrl(url: string, authority: string, hosts: readonly string[] = []) {
-  // RFC 9112 §3.2: Bun makes the URL of the first of two Host fields, and Nitro of one that is no host.
+  // RFC 9112 §3.2: Bun makes the URL from the first of two Host fields, Deno and Nitro from one that is none.
   for (const asked of [authority, hosts.join() || authority]) {
     const host = readHost(['host', asked]);
     if (host instanceof Refused) return host;

@@ -313,6 +313,16 @@ test('the gate refuses two Host fields of a Request, and ignores one [RFC 9112 �
   for (const hosts of [[], ['b'], ['']]) assert.equal(await ask(...hosts), undefined, hosts.join('|'));
 });
 
+test('the gate refuses a Request whose URL has no host, whatever the Host field, on an open route too [§18]', async (t) => {
+  const gate = await openGate(t);
+  for (const each of [open, access]) {
+    for (const authority of ['a@b', 'a:x', '', 'a, b']) {
+      const request = { method: 'GET', url: `http://${authority}/orders`, headers: [['host', 'a']] };
+      assert.equal((await gate.check(request as never, each)).refusal?.status, 400, authority);
+    }
+  }
+});
+
 test('a proof for one path does not pass at another because of a Host that is none, of which some servers make the URL of a Request [E5, RFC 9112 §3.2]', async (t) => {
   const gate = await openGate(t, { dpopMode: 'REQUIRED', publicUrl: 'https://api.test' });
   const key = createProofKey();
