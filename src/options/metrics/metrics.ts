@@ -13,9 +13,11 @@ const BOUNDS = '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 Inf
 
 type Family = readonly [name: string, type: string, help: string];
 
+const DURATION = 'http_server_request_duration_seconds';
+
 /** No name may begin with another: `linesOfFamily` searches by prefix. */
 const FAMILIES: readonly Family[] = [
-  ['http_server_request_duration_seconds', 'histogram', 'From the arrival of a request to its response.'],
+  [DURATION, 'histogram', 'From the arrival of a request to its response.'],
   ['http_server_active_requests', 'gauge', 'Requests without a response yet.'],
   ['gatehouse_refusals_total', 'counter', 'Requests that were refused, except probes.'],
   ['gatehouse_tokens_total', 'counter', 'Tokens that were verified or found in the token cache.'],
@@ -64,8 +66,6 @@ const COUNTERS: Readonly<Record<CountedEvent, (word: string, issuer: string) => 
   decision: (result) => `gatehouse_decisions_total{result="${result}"}`,
   'key fetch': (result, issuer) => `gatehouse_key_fetches_total{issuer="${issuer}",result="${result}"}`,
 };
-
-const DURATION = 'http_server_request_duration_seconds';
 
 interface Bucket {
   readonly bound: number;
@@ -188,7 +188,7 @@ function linesOf({ labels, buckets, sum }: Histogram) {
   });
   lines.push(
     `${DURATION}_count{${labels}} ${buckets.at(-1)?.count}\n`,
-    `${DURATION}_sum{${labels}} ${sum}\n`,
+    `${DURATION}_sum{${labels}} ${numeral(sum)}\n`,
   );
   return lines.join('');
 }
