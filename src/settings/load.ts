@@ -133,7 +133,7 @@ class TableReader {
   }
 }
 
-/** What is wrong with a value by itself, then beside others. Empty if nothing is. */
+/** Joins a value's own problem and its conflict with other values. Empty if it has neither. */
 function both(wrong = '', unfit = wrong) {
   return unfit.startsWith(wrong) ? unfit : `${wrong}; ${unfit}`;
 }
