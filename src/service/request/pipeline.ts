@@ -199,9 +199,10 @@ function causeOf({ response, bodyFailure }: Exchange, error: unknown) {
   return isMeant ? error : (bodyFailure ?? error);
 }
 
+/** Axios has its own name for it. */
 function isAbort(error: unknown) {
   try {
-    return Object(error).name === 'AbortError';
+    return /^(Abort|Canceled)Error$/.test(Object(error).name);
   } catch {
     return false;
   }

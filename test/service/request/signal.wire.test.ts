@@ -178,6 +178,18 @@ describe('the signal', { timeout: 30_000 }, () => {
     );
   });
 
+  test('aborts calls of axios with a CanceledError, which a handler may pass on after the client has gone', async (t) => {
+    const { port, held, logs } = await openRoutes(t);
+    const wire = await openWire(port);
+    wire.send(GET);
+    const { signal, fail } = await held();
+    wire.socket.resetAndDestroy();
+    await once(signal, 'abort');
+    fail(Object.assign(new Error('canceled'), { name: 'CanceledError' }));
+    await turns();
+    assert.deepEqual(logs, []);
+  });
+
   test('has a reason that, rethrown once the client has closed its side, ends the connection without a response, after those before it', async (t) => {
     const { port, held, logs } = await openRoutes(t);
     const wire = await openWire(port);
