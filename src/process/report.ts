@@ -24,14 +24,12 @@ const PATHS: Readonly<Record<string, string>> = {
   introspection: 'gatehouse-http/introspection',
 };
 
-function partsIn(owner: object) {
-  return Object.keys(owner).filter((name) => Part.is(Reflect.get(owner, name)));
-}
-
 function importsOf(options: ServiceOptions) {
-  const names = [options, ...Object.values(options.issuers ?? {})].flatMap(partsIn);
+  const owners = [options, ...Object.values(options.issuers ?? {})];
+  const given = owners.flatMap(Object.entries);
+  const parts = new Map(given.filter(([, value]) => Part.is(value)));
   return Object.entries(PATHS)
-    .filter(([name]) => names.includes(name))
+    .filter(([name]) => parts.has(name))
     .map(([, path]) => path);
 }
 
@@ -58,11 +56,12 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   'not-a-key-set': 'the response has no list of keys; check IDP_JWKS_URI',
   'too-many-keys': 'the key set has more than 100 keys; check IDP_JWKS_URI',
   'no-usable-key': 'no key of the set can be used; check IDP_ALGORITHMS and the keys at the provider',
-  unforeseen: 'this is a bug in gatehouse; the log shows where',
+  unforeseen: 'correct your own fetchKeys or introspect, or report a bug in gatehouse',
 };
 
-/** The same for introspection requests, where they differ. */
-const INTROSPECTION_ADVICE: Readonly<Record<string, string>> = {
+/** For introspection requests. */
+const INTROSPECTION_ADVICE = {
+  ...ADVICE,
   'status-refused': 'the endpoint did not respond with 200; check IDP_INTROSPECTION_URI',
   'too-large': 'the endpoint sent more than 64 KiB; check IDP_INTROSPECTION_URI',
   'not-a-json-object': 'the response is not a JSON object in UTF-8; check IDP_INTROSPECTION_URI',
@@ -75,14 +74,15 @@ const INTROSPECTION_ADVICE: Readonly<Record<string, string>> = {
 
 const REPLAY_STORE = 'IDP_DPOP_REPLAY_STORE, or in the hook replayStore';
 
-function sentenceFor({ event, fields: { issuer, tenant, reason, code } }: Failure) {
+function sentenceFor({ event, fields: { issuer, tenant, reason, code, error, frames } }: Failure) {
   const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : REPLAY_STORE;
   if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
-  const detail = code ? `${reason} (${code})` : reason;
+  const more = code || [error ?? [], frames ?? []].flat().join(' at ');
+  const detail = more ? `${reason} (${more})` : reason;
   const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
-  const ofEvent = event === 'introspection lost' ? INTROSPECTION_ADVICE : {};
-  const advice = ofEvent[String(reason)] ?? ADVICE[reason as FetchErrorReason];
+  const advices = event === 'introspection lost' ? INTROSPECTION_ADVICE : ADVICE;
+  const advice = advices[reason as FetchErrorReason];
   const whose = tenant ? `${issuer}, tenant ${tenant}` : issuer;
   return `issuer ${whose}, ${detail}; ${advice.replaceAll(/IDP_(?!PROXY)/g, env)}`;
 }
@@ -117,7 +117,7 @@ function failureIn({ issuer, problem }: ProbedIssuer): Failure[] {
 }
 
 async function probeOf({ name: issuer, introspect }: Issuer): Promise<ProbedIssuer> {
-  return { issuer, endpoint: undefined, ...(await introspect?.probe()) };
+  return { issuer, ...(await introspect?.probe()) };
 }
 
 /** Of each key set and of each store. Resolves with those of introspection requests. */

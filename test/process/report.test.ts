@@ -43,7 +43,7 @@ const OF_KEYS: Readonly<Record<string, string>> = {
   'not-a-key-set': 'the response has no list of keys; check IDP_JWKS_URI',
   'too-many-keys': 'the key set has more than 100 keys; check IDP_JWKS_URI',
   'no-usable-key': 'no key of the set can be used; check IDP_ALGORITHMS and the keys at the provider',
-  unforeseen: 'this is a bug in gatehouse; the log shows where',
+  unforeseen: 'correct your own fetchKeys or introspect, or report a bug in gatehouse',
 };
 
 for (const [issuer, prefix] of [
@@ -92,4 +92,22 @@ test('a check says what is likely wrong with an introspection endpoint, as of ke
       ([reason, advice]) => `introspection lost: issuer idp, ${reason}; ${advice}`,
     ),
   );
+});
+
+test('a check, which has no log, says the name and frames of what a function of the program throws [§7]', async (t) => {
+  const event = 'signing keys could not be fetched';
+  const frames = ['file:///app/keys.mjs:9:15', 'node:fs:1:2'];
+  const problem = { error: 'RangeError', frames, reason: 'unforeseen', code: '' };
+  const asked = { ...askedInVain('unforeseen'), introspect: { probe: async () => ({ problem }) } };
+  const failed = { event, fields: { issuer: 'idp', ...problem } };
+  const what = `unforeseen (RangeError at ${frames.join(' at ')}); ${OF_KEYS.unforeseen}`;
+  assert.deepEqual(await problemsAfter(t, [failed], [asked]), [
+    `${event}: issuer idp, ${what}`,
+    `introspection lost: issuer idp, ${what}`,
+  ]);
+
+  const thrownText = { event, fields: { issuer: 'idp', reason: 'unforeseen', code: '', error: 'string' } };
+  assert.deepEqual(await problemsAfter(t, [thrownText]), [
+    `${event}: issuer idp, unforeseen (string); ${OF_KEYS.unforeseen}`,
+  ]);
 });

@@ -87,7 +87,10 @@ export class Questions {
   async probe(token: string): Promise<Probed> {
     const outcome = await this.#fetch(token, MAX_MILLIS);
     const endpoint = this.#asker.address?.();
-    if ('problem' in outcome) return { endpoint, problem: outcome.problem };
+    if ('problem' in outcome) {
+      const { problem } = outcome;
+      return { endpoint, problem: { ...problem.bug, ...problem } };
+    }
 
     const { active } = outcome.response;
     return active ? { endpoint, problem: { reason: 'active', code: '' } } : { endpoint };

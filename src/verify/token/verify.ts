@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto';
 import { andThen, type Clock, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
-import type { Count, IntrospectionReason } from '../base/events.ts';
+import type { Count } from '../base/events.ts';
 import { Cache } from '../base/cache.ts';
 import { refuse, Refused, type Found } from '../base/refusal.ts';
 import { sealing, type Sealed } from '../base/sealed.ts';
@@ -39,8 +39,8 @@ export interface Introspect {
 }
 
 export interface Probed {
-  readonly endpoint: string | undefined;
-  readonly problem?: Readonly<{ reason: IntrospectionReason | 'active'; code: string }> | undefined;
+  readonly endpoint?: string | undefined;
+  readonly problem?: object | undefined;
 }
 
 /** The issuer that an unverified `iss` names. */

@@ -165,4 +165,14 @@ describe('--check', () => {
     stand.say = () => ({});
     assert.deepEqual((await stand.introspect.probe()).problem, { reason: 'no-verdict', code: '' });
   });
+
+  test('finds the name and frames of an error that `introspect` throws [§22]', async () => {
+    const stand = await openJwts();
+    stand.say = () => {
+      throw new RangeError();
+    };
+    const problem = Object((await stand.introspect.probe()).problem);
+    assert.deepEqual([problem.reason, problem.error], ['unforeseen', 'RangeError']);
+    assert.match(problem.frames[0], /jwts\.test\.ts:\d+:\d+$/);
+  });
 });
