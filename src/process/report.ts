@@ -72,10 +72,11 @@ const INTROSPECTION_ADVICE = {
   active: 'the endpoint says active of a token that does not exist; check IDP_INTROSPECTION_URI',
 };
 
-const REPLAY_STORE = 'IDP_DPOP_REPLAY_STORE, or in the hook replayStore';
-
 function sentenceFor({ event, fields: { issuer, tenant, reason, code, error, frames } }: Failure) {
-  const setting = event === 'revocation store lost' ? 'REVOCATION_STORE' : REPLAY_STORE;
+  const setting =
+    event === 'revocation store lost'
+      ? 'REVOCATION_STORE'
+      : 'IDP_DPOP_REPLAY_STORE, or in the hook replayStore';
   if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
   const more = code || [error ?? [], frames ?? []].flat().join(' at ');
