@@ -349,14 +349,15 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
     assert.deepEqual([code, replayStore, imports], [0, 'shared', []]);
   });
 
-  test('lists every wrong hook with the problems of the settings [§28]', async (t) => {
-    const text = `await runService({ routes: [] }, {
+  test('lists every wrong hook with the problems of the routes and of the settings [§28]', async (t) => {
+    const text = `await runService({ routes: [get('/healthz', open, () => ({}))] }, {
       onStrat() {}, onstop() {}, port: 1, onVerdict() {}, onStop: 5, log: {}, onError: undefined,
     });`;
     for (const word of ['', '--check', '--probe']) {
       const { code, output, errors } = await command(t, word ? [word] : [], text, { PORT: 'x' });
       assert.deepEqual([code, output], [1, '']);
       assert.deepEqual(errors.map((line) => line.replace(/\(environment\).*/, '')).sort(), [
+        'configuration: GET /healthz: matches /healthz, which the service serves itself; change the pattern',
         'configuration: PORT ',
         'configuration: hooks: log: must be a function, or a part that jsonLog() makes, of the same copy of the package',
         'configuration: hooks: onStop: must be a function',
