@@ -648,6 +648,22 @@ describe('--check', { concurrency: 4 }, () => {
     );
   });
 
+  test('has not passed when a signal ends it before its report [§10]', async (t) => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    t.after(() => silent.close());
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const domain = `127.0.0.1:${port}`;
+    const env = { PATH: process.env.PATH, IDP_DOMAIN: domain, IDP_AUDIENCE: 'https://api.test' };
+    const child = spawn(process.execPath, [SERVER, '--check'], { cwd: tmpdir(), env });
+    t.after(() => child.kill('SIGKILL'));
+    const output = text(child.stdout);
+    await once(silent, 'connection');
+    child.kill('SIGTERM');
+    assert.deepEqual(await once(child, 'exit'), [null, 'SIGTERM']);
+    assert.equal(await output, '');
+  });
+
   /** The last lines of a main file with its own routes. */
   function runOwnRoutes(
     routes: string,
