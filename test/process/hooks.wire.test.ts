@@ -174,6 +174,16 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
     assert.doesNotMatch(text, /secret/);
   });
 
+  test('LOG_ERROR_MESSAGES=true logs the messages of errors that nobody catches, and of onStop, too [§28]', async (t) => {
+    const late = `get('/late', open, () => { setTimeout(() => { throw new Error('late'); }); return {}; })`;
+    const text = `await runService({ routes: [${late}] }, { onStop() { throw new Error('pool'); } });`;
+    const service = await run(t, text, { LOG_ERROR_MESSAGES: 'true' });
+    assert.equal((await service.ask('/late')).status, 200);
+    assert.equal((await service.logged('unforeseen error')).errorMessage, 'late');
+    service.child.kill('SIGTERM');
+    assert.equal((await service.logged('stop failed')).errorMessage, 'pool');
+  });
+
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test(`onStart may take any time, and ${signal} meanwhile ends the process with 1, without onStop [§28]`, async (t) => {
       const text = `await runService({ routes: [] }, {
