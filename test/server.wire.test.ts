@@ -232,13 +232,20 @@ describe('the process', { concurrency: 4 }, () => {
     assert.match(service.errors(), /^cannot listen: a\?\[31mb, port 0 \(ENOTFOUND\); set /);
   });
 
-  test('exits with 1 and the stack when an unexpected error stops startup', async (t) => {
-    const code =
-      "import { Server } from 'node:net'; Server.prototype.listen = () => { throw new Error('unforeseen'); };";
-    const service = await runProcess(t, { environment: preload(code) });
-    assert.deepEqual([await service.exited, service.logs], [1, []]);
-    assert.match(service.errors(), /Error: unforeseen\n +at /);
-  });
+  for (const [what, code] of [
+    ['an error without a code', "listen = () => { throw new Error('unforeseen'); }"],
+    [
+      'an error of Node that has no port',
+      "address = () => { throw Object.assign(new Error('unforeseen'), { code: 'ERR_X' }); }",
+    ],
+  ] as const) {
+    test(`exits with 1 and the stack when ${what} stops startup`, async (t) => {
+      const program = `import { Server } from 'node:net'; Server.prototype.${code};`;
+      const service = await runProcess(t, { environment: preload(program) });
+      assert.deepEqual([await service.exited, service.logs], [1, []]);
+      assert.match(service.errors(), /Error: unforeseen\n +at /);
+    });
+  }
 
   test('logs where it listens when PORT=0 picks the port, and the settings in force', async (t) => {
     const environment = {
