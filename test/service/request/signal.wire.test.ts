@@ -47,10 +47,17 @@ async function openRoutes(context: TestContext, environment: RoutesToTest['envir
       }),
     );
 
+  /** Node does not make such promises, libraries for databases do. */
+  const holdThenable = (request: { readonly signal: AbortSignal }): PromiseLike<object> => {
+    const promise = hold(request);
+    return { then: promise.then.bind(promise) };
+  };
+
   const endless = schemaOf(() => new Promise<never>(() => {}));
   const app = await startRoutes({
     routes: [
       get('/hold', open, hold),
+      get('/thenable', open, holdThenable),
       post('/hold', open, json(), hold),
       post('/endless', open, json(endless), hold),
       get('/endless', open, query(endless), hold),
@@ -92,6 +99,7 @@ async function openLeaving(
 }
 
 const GET = 'GET /hold HTTP/1.1\r\nHost: a\r\n\r\n';
+const THENABLE = GET.replace('hold', 'thenable');
 const POST = 'POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n1';
 const NOW = 'GET /now HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
 
@@ -423,7 +431,7 @@ describe('the end of a drain', { timeout: 30_000 }, () => {
 describe('the time of a handler', { timeout: 30_000 }, () => {
   test('is limited: at the limit the request gets 503 and its signal aborts, but the connection is kept', async (t) => {
     const { port, held, logs } = await openRoutes(t, { HANDLER_TIMEOUT_SECONDS: '2' });
-    for (const [index, bytes] of [GET, POST].entries()) {
+    for (const [index, bytes] of [GET, POST, THENABLE].entries()) {
       const wire = await openWire(port);
       wire.send(bytes);
       const { signal } = await held(index);
