@@ -236,6 +236,22 @@ test('counts the requests that are under way, and foresees what may come of intr
   }
 });
 
+test('keeps what it has counted when another gate begins to share it, since a counter never falls [§11]', () => {
+  const metrics = createMetrics();
+  const { count, watch } = Part.contentOf(metrics);
+  const watched = {
+    name: 'x',
+    issuers: [],
+    replayStore: new LocalReplayStore(60),
+    routes: [],
+    ownRoutes: [],
+  };
+  watch(watched);
+  count('token', 'verified');
+  watch(watched);
+  assert.ok(metrics.text().includes('\ngatehouse_tokens_total{result="verified"} 1\n'));
+});
+
 test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const metrics = createMetrics();
