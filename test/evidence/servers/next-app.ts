@@ -1,10 +1,10 @@
 /* A Next.js application with the lines of the page: built and started with Next's commands, and, with a
    `basePath`, in development mode. */
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { samplesUnder } from '../../docs/pages.ts';
+import { must } from './must.ts';
 import { PAGE } from './programs.ts';
 import type { Running, Workshop } from './workshop.ts';
 
@@ -39,12 +39,6 @@ const FLAGS = [
   ...['--ignoreConfig', '--noEmit', '--strict', '--skipLibCheck', '--types', 'node', '--target', 'es2023'],
   ...['--module', 'esnext', '--moduleResolution', 'bundler'],
 ];
-
-function must(command: string, words: readonly string[], cwd: string) {
-  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' };
-  const { status, stdout, stderr } = spawnSync(command, words, { cwd, env, encoding: 'utf8' });
-  if (status !== 0) throw new Error(stdout + stderr);
-}
 
 /** Writes the application, checks its types, builds and starts it. */
 export async function startNext(

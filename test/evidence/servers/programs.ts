@@ -206,6 +206,27 @@ const server = createServer(toNodeHandler(app)).listen(port, '127.0.0.1');`,
 const server = Bun.serve({ port, hostname: '127.0.0.1', fetch: readOrders });
 console.log('listening ' + server.port);`,
   },
+  elysia: {
+    runtime: 'bun',
+    dots: 'resolved',
+    heading: 'Any other server',
+    before: `import { Elysia } from 'elysia';`,
+    after: `
+const admitted = new WeakMap<Request, { caller: Caller; headers: [string, string][] }>();
+const app = new Elysia()
+  .onRequest(async ({ request }) => {
+    if (new URL(request.url).host.length < 4) return new Response('', { status: 400 });
+    const verdict = await gate.check(request, needs(scope('read:orders')));
+    if (verdict.refusal) return new Response(verdict.refusal.body, verdict.refusal);
+    admitted.set(request, verdict);
+    return undefined;
+  })
+  .get('/api/orders', ({ request }) => {
+    const { caller, headers } = admitted.get(request)!;
+    return new Response('Hello, ' + caller.subject, { headers });
+  });
+${ON_BUN}`,
+  },
   'Deno.serve': {
     runtime: 'deno',
     heading: 'Any other server',

@@ -2,10 +2,11 @@
    docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
    one, one whose keys cannot be had, one bound to a key with its proof, once and again, two tokens, and a path
    with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Some are sent raw
-   bytes: hosts and targets that no usual client sends. Streams end with their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but Next.js.
+   bytes: hosts and targets that no usual client sends. Streams end with their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but those that
+   are built.
 
    Shows: the samples in docs/in-front-of-your-server.md and docs/streams.md, in real servers on Node, Bun and Deno
-   (`npm run evidence servers fast` skips Next.js).
+   (`npm run evidence servers fast` skips Next.js, SvelteKit and Astro).
    Takes: 1 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';
@@ -13,6 +14,7 @@ import { NEXT_APPS, PUBLIC_URL, startNext } from './next-app.ts';
 import { programOfServer, SERVERS } from './programs.ts';
 import { PUBLIC_ORIGIN, RAW_SERVERS, rawProblemsOf } from './raw.ts';
 import { checkStream, programOfStream, STREAMS } from './streams.ts';
+import { startViteApp, VITE_APPS } from './vite-apps.ts';
 import { openWorkshop } from './workshop.ts';
 
 const words = process.argv.slice(2);
@@ -20,7 +22,7 @@ const words = process.argv.slice(2);
 const isAsked = (name: string) =>
   words.length === 0 ||
   words.some((word) => name === word || name.startsWith(`${word}-`)) ||
-  (words.includes('fast') && !name.startsWith('next'));
+  (words.includes('fast') && !(name in NEXT_APPS || name in VITE_APPS));
 
 const servers = Object.entries(SERVERS).filter(([name]) => isAsked(name));
 const streams = Object.entries(STREAMS).filter(([name]) => isAsked(name));
@@ -83,6 +85,13 @@ try {
       dots: 'resolved',
       hidesRepetition: true,
     };
+    report(name, await problemsOf(target, workshop.issuer).finally(stop));
+  }
+
+  for (const [name, app] of Object.entries(VITE_APPS).filter(([name]) => isAsked(name))) {
+    const { url, stop } = await startViteApp(name, app, workshop);
+    const path = '/api/orders';
+    const target = { url, publicUrl: url, path, dots: 'resolved', hidesRepetition: true };
     report(name, await problemsOf(target, workshop.issuer).finally(stop));
   }
 } finally {

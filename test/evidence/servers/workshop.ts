@@ -44,7 +44,7 @@ export type Workshop = Awaited<ReturnType<typeof openWorkshop>>;
 /** The URL that the process says, once it listens. */
 async function urlSaid({ stdout }: ChildProcessByStdio<Writable, Readable, Readable>): Promise<string> {
   for await (const line of createInterface(stdout)) {
-    const [, port] = /^listening (\d+)$|^- Local: +http:.*:(\d+)$/.exec(line.trim())?.filter(Boolean) ?? [];
+    const [, port] = /^(?:.*istening|- Local:).*?(\d+)$/.exec(line.trim()) ?? [];
     if (port !== undefined) return `http://127.0.0.1:${port}`;
   }
   throw new Error('it has ended before it listened');
