@@ -119,8 +119,13 @@ export async function rawProblemsOf(
   for (const target of [`ws://a${path}`, `http://b${path}`, `//b${path}`, '*', 'x', '?', `http:/${path}`]) {
     await expect(true, { target, fields: [bearer] });
   }
-  // The fields and the proof by themselves are good.
-  const good = await exchange(port, { target: path, fields: [bound, prove(path)] });
-  if (!good.includes('test-user')) problems.push(`a valid proof: ${good.slice(0, 200)}`);
+  // The fields and the proof by themselves are good. Some routers skip a host by the length that it usually has.
+  for (const host of [HOST, 'a']) {
+    const good = await exchange(port, { target: path, hosts: [host], fields: [bound, prove(path)] });
+    const isRefused = host !== HOST && good.startsWith('HTTP/1.1 400');
+    if (isRefused || good.includes('test-user')) continue;
+
+    problems.push(`a valid proof, host ${host}: ${good.slice(0, 200)}`);
+  }
   return problems;
 }
