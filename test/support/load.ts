@@ -129,7 +129,7 @@ class LoadConnection {
     while (
       !this.#isToldToClose &&
       !this.#isDone &&
-      this.#socket?.writable &&
+      this.#socket?.readyState === 'open' &&
       this.#underWay.length < (plan.depth ?? 1)
     ) {
       const shot = this.#shared.isStopping ? undefined : plan.next();
