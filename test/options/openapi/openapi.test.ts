@@ -444,6 +444,13 @@ describe('security', () => {
     assert.deepEqual(security(get('/{any}/keys', open, handler)), []);
     assert.deepEqual(security(get('/administration', open, handler)), []);
   });
+
+  test('requires a token where a rule does, also for a route that is optional [§29]', () => {
+    const security = (access: Access<Caller | undefined>) =>
+      operationOf(get('/a', optional, handler), {}, { rules: [under('/a', access)] }).security;
+    assert.deepEqual(security(authenticated), [{ token: [] }]);
+    assert.deepEqual(security(open), [{}, { token: [] }]);
+  });
 });
 
 describe('refusals', () => {
