@@ -432,6 +432,12 @@ describe('security', () => {
     }
   });
 
+  test('has the scheme that an operation names, also where a rule alone needs a token [§29]', () => {
+    const rules = [under('/a', authenticated)];
+    const { components } = documentOf([get('/a', open, handler)], {}, { rules });
+    assert.deepEqual(components, { securitySchemes: { token: bearer } });
+  });
+
   test('counts the rules that cover each path of a route, and no others', () => {
     const rules = [
       under('/admin', needs(scope('admin'))),
@@ -702,7 +708,8 @@ describe('throws a TypeError', () => {
   }
 });
 
-test('an extension of info is kept (OpenAPI 3.1 §4.9)', () => {
-  const { info } = openApi({ routes: [] }, { ...INFO, 'x-owner': 'us' } as OpenApiInfo);
-  assert.equal(info['x-owner'], 'us');
+test('an extension of info is kept, whatever JSON value it has (OpenAPI 3.1 §4.9)', () => {
+  const extensions = { 'x-owner': 'us', 'x-until': null, 'x-paid': false, 'x-price': 0 };
+  const { info } = openApi({ routes: [] }, { ...INFO, ...extensions } as OpenApiInfo);
+  assert.deepEqual(info, { ...INFO, ...extensions });
 });
