@@ -284,6 +284,7 @@ describe('inputs', () => {
       { ...PAGE, properties: { a: { type: 'string' }, b: { $ref: '#/properties/a' } } },
       { $ref: '#/components/schemas/getAQuery' },
     ],
+    ['members and a default', { ...PAGE, default: { size: 9 } }, { ...PAGE, default: { size: 9 } }],
     ['members and how many', { ...PAGE, minProperties: 1 }, { ...PAGE, minProperties: 1 }],
     ['another document', { $ref: 'https://schemas.example/page' }, { $ref: 'https://schemas.example/page' }],
   ] as const) {
