@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Server } from 'node:net';
 import { test } from 'node:test';
+import { decision } from '../src/decisions.ts';
 import { MadeGuard } from '../src/gate/rules/guards.ts';
 import {
   anyScope,
@@ -164,6 +165,16 @@ test('the route matrix passes for guards that pass a token without claims', asyn
   await assertRouteMatrix({
     routes: [get('/free', needs(isFree), never), get('/both', needs(isFree, scope('read')), never)],
   });
+});
+
+test('the route matrix asks no decision, neither of a route nor of a rule', async () => {
+  const asked: string[] = [];
+  const ask = (what: string) => decision(what, () => asked.push(what) === 0);
+  await assertRouteMatrix({
+    routes: [get('/a', needs(scope('read'), ask('may read')), never), get('/b', needs(ask('may')), never)],
+    rules: [under('/a', needs(ask('may enter'))), under('/b', needs(scope('b'), ask('may do b')))],
+  });
+  assert.deepEqual(asked, []);
 });
 
 test('the route matrix takes a policy of runForwardAuth like any routes', async () => {
