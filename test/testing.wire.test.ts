@@ -216,7 +216,7 @@ test('the route matrix rejects invalid routes', async () => {
 });
 
 /** A guard whose result differs between the matrix, which asks first, and the service. */
-function fickle(first: boolean): Guard {
+function fickle(first: boolean, like: Guard = scope('read')): Guard {
   let asked = 0;
 
   const passes = () => {
@@ -224,11 +224,16 @@ function fickle(first: boolean): Guard {
     return (asked % 2 === 1) === first;
   };
 
-  return new MadeGuard('scope read', passes, scope('read').refused, undefined);
+  return new MadeGuard(like.name, passes, like.refused, undefined);
 }
 
 test('the route matrix names every route that responds wrongly, and the request', async () => {
-  const routes = [get('/lax', needs(fickle(false)), never), get('/strict', needs(fickle(true)), never)];
+  const login = recentLogin({ acr: ['mfa'] });
+  const routes = [
+    get('/lax', needs(fickle(false)), never),
+    get('/strict', needs(fickle(true)), never),
+    get('/stale', needs(fickle(true, login)), never),
+  ];
   await assert.rejects(assertRouteMatrix({ routes }), (failure) => {
     assert.ok(failure instanceof RouteMatrixError);
     assert.deepEqual(failure.message.split('\n'), [
@@ -238,6 +243,9 @@ test('the route matrix names every route that responds wrongly, and the request'
       'GET /strict (scope read) with neither scopes nor claims: 403 instead of 200',
       'GET /strict (scope read) with all scopes: 403 instead of 200',
       'GET /strict (scope read) with all scopes but for scope read: 403 instead of 200',
+      'GET /stale (login acr_values="mfa") with neither scopes nor claims: 401 instead of 200',
+      'GET /stale (login acr_values="mfa") with all scopes: 401 instead of 200',
+      'GET /stale (login acr_values="mfa") with all scopes but for login acr_values="mfa": 401 instead of 200',
     ]);
     return true;
   });

@@ -69,6 +69,11 @@ for (const [what, change, problem] of [
     /^IDP_INTROSPECTION \(environment\): must not have opaque beside the token type at\+jwt, which only a JWT has; remove one$/,
   ],
   [
+    'opaque after jwt, beside at+jwt',
+    { IDP_TOKEN_TYPE: 'at+jwt', IDP_INTROSPECTION: 'jwt, opaque' },
+    /^IDP_INTROSPECTION \(environment\): must not have opaque beside the token type at\+jwt/,
+  ],
+  [
     'a template of tenants',
     {
       IDP_ISSUER: 'https://idp.test/{tenant}/',
