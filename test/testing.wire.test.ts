@@ -177,6 +177,13 @@ test('the route matrix asks no decision, neither of a route nor of a rule', asyn
   assert.deepEqual(asked, []);
 });
 
+test('the route matrix asks with the scopes of each guard that stands beside a decision', async () => {
+  const guards = [scope('x', 'y'), scope('z')] as const;
+  const sentTo = (access: Route['access']) => sentFor({ routes: [get('/a', access, never)] });
+  const beside = await sentTo(needs(...guards, decision('may', never)));
+  assert.deepEqual(beside, await sentTo(needs(...guards)));
+});
+
 test('the route matrix takes a policy of runForwardAuth like any routes', async () => {
   const routes = [get('/orders/{id}', needs(scope('read')), upstream), post('/orders', open, upstream)];
   await assertRouteMatrix({ routes });
