@@ -21,12 +21,14 @@ test('issues tokens for the domain and audience of its settings that expire in f
   });
 });
 
-test('replaces the usual claims of either kind of token by those that are given, and adds others', async () => {
-  const { token, opaqueToken, options } = createTestIssuer();
+test('replaces the usual claims of each kind of token by those that are given, and adds others', async () => {
+  const { token, boundToken, opaqueToken, options } = createTestIssuer();
   const given = { aud: 'https://orders.test', sub: 'ada', exp: 1, scope: 'read' };
   const claims = { iss: 'https://issuer.test/', ...given };
   assert.deepEqual(claimsOf(token(given)), claims);
   assert.deepEqual(await options.introspect(opaqueToken(given)), { active: true, ...claims });
+  const cnf = { 'x5t#S256': 'x' };
+  assert.deepEqual(claimsOf(boundToken(createProofKey(), { cnf })).cnf, cnf);
 });
 
 test('refuses what is no plain object in place of its options', () => {
