@@ -1,7 +1,7 @@
 /* Which hooks a process takes, what it says of others, how long the one at its end may take, and its exit. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { exit, hookProblems, readHooks, runOnStop, type Hooks } from '../../src/process/life.ts';
+import { endOnSignal, exit, hookProblems, readHooks, runOnStop, type Hooks } from '../../src/process/life.ts';
 import { SERVICE_RULES } from '../../src/service/options.ts';
 import { TestClock } from '../support/clock.ts';
 
@@ -95,6 +95,30 @@ test('an onStop that takes longer than ten seconds is logged as stop failed [§2
   assert.equal(await done, false);
   assert.deepEqual(lines, [['stop failed', { reason: 'timeout' }]]);
 });
+
+for (const outcome of ['drained', 'deadline'] as const) {
+  test(`a drain that ends as ${outcome} says so in its last line, and exits with 0 [§10, docs/logs-and-metrics.md]`, async (t) => {
+    const lines: unknown[][] = [];
+    const service = {
+      phase: { isStarting: false, isStopping: false },
+      log: (...line: unknown[]) => lines.push(line),
+      close: () => {},
+      stop: async () => outcome,
+    };
+
+    const others = process.listeners('SIGTERM');
+    endOnSignal(service as never, undefined, new TestClock());
+    const added = process.listeners('SIGTERM').filter((listener) => !others.includes(listener));
+    t.after(() => added.forEach((listener) => process.off('SIGTERM', listener).off('SIGINT', listener)));
+    const code = new Promise((resolve) => t.mock.method(process, 'exit', resolve));
+    for (const listener of added) listener('SIGTERM');
+    assert.equal(await code, 0);
+    assert.deepEqual(lines, [
+      ['shutting down', { reason: 'SIGTERM' }],
+      ['stopped', { reason: outcome }],
+    ]);
+  });
+}
 
 test('a test that replaces process.exit sees the code, and its own process does not end with it', async (t) => {
   const replaced = t.mock.method(process, 'exit', () => undefined as never);
