@@ -34,6 +34,7 @@ for (const [what, content, token] of [
   ['of one character', 'a', 'a'],
   ['of 16,384 characters', 'x'.repeat(16_384), 'x'.repeat(16_384)],
   ['with every character that it may have', TOKEN, TOKEN],
+  ['with three = at its end', 'sesame===', 'sesame==='],
   ['before one line feed', `${TOKEN}\n`, TOKEN],
 ] as const) {
   test(`reads a token ${what} [§25, RFC 6750 §2.1]`, async (t) => {

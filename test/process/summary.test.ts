@@ -13,9 +13,10 @@ import type { Environment } from '../support/settings.ts';
 const NO_SETTINGS = fileURLToPath(new URL('.', import.meta.url));
 
 /** Of a service with these settings. */
-async function summaryFor(environment: Environment) {
-  const loaded = await loadFrom(SERVICE_SETTINGS, { ...DOWN, ...environment }, NO_SETTINGS);
-  assert.deepEqual(loaded.problems, []);
+async function summaryFor(environment: Environment, applicationName = 'orders') {
+  const read = await loadFrom(SERVICE_SETTINGS, { ...DOWN, ...environment }, NO_SETTINGS);
+  assert.deepEqual(read.problems, []);
+  const loaded = { ...read, settings: { ...read.settings, applicationName } };
   const options = await optionsOf(loaded.settings);
   const values = readServiceOptions(options);
   return summaryOf({ kind: OWN_ROUTES, routes: { routes: [] }, loaded, options, values });
@@ -26,6 +27,14 @@ const PARTNER = { ISSUERS: 'partner', ISSUER_PARTNER_DOMAIN: 'partner.test', ISS
 test('has every audience of every issuer [docs/settings.md]', async () => {
   const { audiences } = await summaryFor({ ...PARTNER, IDP_AUDIENCE: 'https://api.test, y' });
   assert.deepEqual(audiences, ['https://api.test', 'y', 'x']);
+});
+
+test('shows names whole up to 256 characters, and none that a terminal obeys [§10]', async () => {
+  const long = 'x'.repeat(200);
+  const issuer = `https://idp.test/${long}/`;
+  const environment = { IDP_ISSUER: issuer, IDP_AUDIENCE: `${long}, ü` };
+  const { application, issuers, audiences } = await summaryFor(environment, `\x1b${long}`);
+  assert.deepEqual([application, issuers, audiences], [`?${long}`, [issuer], [long, '?']]);
 });
 
 test('has algorithms unless they are the defaults, each once, also those of a further issuer alone', async () => {
