@@ -168,7 +168,8 @@ describe('the signal', { timeout: 30_000 }, () => {
         throw new Error('no name');
       },
     });
-    for (const [index, bug] of [undefined, new TypeError('a bug'), unnamed].entries()) {
+    const alike = ['NoAbortError', 'AbortErrors'].map((name) => Object.assign(new Error(), { name }));
+    for (const [index, bug] of [undefined, new TypeError('a bug'), unnamed, ...alike].entries()) {
       const wire = await openWire(port);
       wire.send(GET);
       const { signal, fail } = await held(index);
@@ -178,10 +179,12 @@ describe('the signal', { timeout: 30_000 }, () => {
       await turns();
     }
     assert.deepEqual(
-      logs.map(({ reason, error }) => [reason, error]),
+      logs.map(({ reason, error, route }) => [reason, error, route]),
       [
-        ['bug', 'TypeError'],
-        ['bug', 'Error'],
+        ['bug', 'TypeError', '/hold'],
+        ['bug', 'Error', '/hold'],
+        ['bug', 'NoAbortError', '/hold'],
+        ['bug', 'AbortErrors', '/hold'],
       ],
     );
   });
