@@ -31,6 +31,16 @@ test('replaces the usual claims of each kind of token by those that are given, a
   assert.deepEqual(claimsOf(boundToken(createProofKey(), { cnf })).cnf, cnf);
 });
 
+test('says that its own tokens of either form are active, no others, in a copy of their claims [§22]', async () => {
+  const { token, opaqueToken, options } = createTestIssuer();
+  const act = { sub: 'agent' };
+  const said = await options.introspect(opaqueToken({ act }));
+  assert.deepEqual([said.active, said.act], [true, act]);
+  assert.notEqual(said.act, act);
+  assert.deepEqual(await options.introspect(token()), { active: true });
+  assert.deepEqual(await options.introspect('stranger'), { active: false });
+});
+
 test('refuses what is no plain object in place of its options', () => {
   for (const none of [new Map([['audience', 'x']]), [], null, 5]) {
     assert.throws(() => createTestIssuer(none as never), {
