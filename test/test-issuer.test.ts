@@ -12,6 +12,7 @@ test('issues tokens for the domain and audience of its settings that expire in f
   t.mock.timers.enable({ apis: ['Date'], now: 1_000_999 });
   const { options, token } = createTestIssuer({ domain: 'idp.test', audience: 'https://orders.test' });
   assert.deepEqual([options.domain, options.audience], ['idp.test', 'https://orders.test']);
+  assert.deepEqual(options.algorithms, ['RS256']);
   assert.deepEqual(claimsOf(token({ scope: 'read' })), {
     iss: 'https://idp.test/',
     aud: 'https://orders.test',

@@ -126,10 +126,13 @@ test('writes nothing while standard output holds more than a mebibyte that nobod
   ]);
 });
 
-test('listens once for errors of standard output, however many logs there are', () => {
+test('listens once for errors of standard output, however many logs and copies of the module there are', async () => {
   jsonLog();
   const before = process.stdout.listenerCount('error');
-  for (let count = 0; count < 20; count += 1) jsonLog();
+  const url = import.meta.resolve('../../src/options/log.ts');
+  const copy: { jsonLog: typeof jsonLog } = await import(`${url}?copy`);
+  assert.notEqual(copy.jsonLog, jsonLog);
+  for (let count = 0; count < 20; count += 1) for (const make of [copy.jsonLog, jsonLog]) make();
   assert.ok(before > 0);
   assert.equal(process.stdout.listenerCount('error'), before);
 });
