@@ -87,8 +87,10 @@ test('makes a proof only for a request whose url is text: anything else is a Typ
 
 test('makes a proof for a URL without its query and fragment, unless a claim says otherwise [RFC 9449 §4.2]', () => {
   const key = createProofKey();
+
   const proofFor = (url: string, claims = {}) =>
     claimsOf(createProof(key, { method: 'GET', url }, 'token', claims));
+
   for (const rest of ['', '?page=2', '#top', '?a\nb']) {
     assert.equal(proofFor(`https://api.test/orders${rest}`).htu, 'https://api.test/orders');
   }
