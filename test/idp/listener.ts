@@ -67,7 +67,10 @@ export class Listener {
     return [...this.#sockets].filter((socket) => !(socket instanceof TLSSocket)).length;
   }
 
-  /** Changes the state of the listener. Applies calls in order. A change cuts all connections. */
+  /**
+   * Changes the state of the listener. Applies calls in order. A change cuts all connections, but a change of
+   * the certificate alone none in its handshake: nobody is told that the port is closed.
+   */
   enter(state: ListenerState): Promise<void> {
     const change = () => this.#change(state);
     this.#turn = this.#turn.then(change, change);
@@ -77,9 +80,10 @@ export class Listener {
   async #change(state: ListenerState): Promise<void> {
     const { listening, certificate } = this.#state;
     if (state.listening === listening && state.certificate === certificate) return;
-    if (listening) await this.#close();
     if (state.certificate !== certificate) this.#server.setSecureContext(readCertificate(state.certificate));
-    if (state.listening) await this.#listen();
+    if (!state.listening) await this.#close();
+    else if (listening) await this.#cut((socket) => socket instanceof TLSSocket);
+    else await this.#listen();
     this.#state = state;
   }
 
@@ -99,9 +103,14 @@ export class Listener {
 
   async #close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    const gone = [...this.#sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
-    for (const socket of this.#sockets) socket.destroy();
-    await Promise.all([closed, ...gone]);
+    await Promise.all([closed, this.#cut()]);
+  }
+
+  async #cut(isCut: (socket: Socket) => boolean = () => true): Promise<void> {
+    const cut = [...this.#sockets].filter(isCut);
+    const gone = cut.map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    for (const socket of cut) socket.destroy();
+    await Promise.all(gone);
   }
 
   #track(socket: Socket): void {
