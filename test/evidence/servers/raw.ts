@@ -15,6 +15,8 @@ interface RawServer {
   readonly hasOnePath?: boolean;
   /** Answers 500 before the gate is asked, where the URL has a host that `new URL` refuses. */
   readonly failsByItself?: boolean;
+  /** Its router skips a host by the length that it usually has: its sample refuses a shorter one. */
+  readonly refusesShortHosts?: boolean;
 }
 
 /** By the names of the programs. */
@@ -26,7 +28,7 @@ export const RAW_SERVERS: Readonly<Record<string, RawServer>> = {
   'hono-bun-basePath': {},
   'hono-deno': {},
   'h3-bun': { failsByItself: true },
-  elysia: {},
+  elysia: { refusesShortHosts: true },
   'Bun.serve': { hasOnePath: true },
   'Deno.serve': { hasOnePath: true },
 };
@@ -56,7 +58,7 @@ export async function rawProblemsOf(
   url: string,
   path: string,
   issuer: TestIssuer,
-  { hasOnePath = false, failsByItself = false }: RawServer,
+  { hasOnePath = false, failsByItself = false, refusesShortHosts = false }: RawServer,
 ): Promise<string[]> {
   const port = Number(new URL(url).port);
   const key = createProofKey();
@@ -116,16 +118,28 @@ export async function rawProblemsOf(
   for (const hosts of STRANGE_HOSTS) {
     await expect(hosts.length < 2, { target: path, hosts, fields: [bearer] });
   }
-  for (const target of [`ws://a${path}`, `http://b${path}`, `//b${path}`, '*', 'x', '?', `http:/${path}`]) {
+  for (const target of [
+    `ws://${HOST}${path}`,
+    `http://b${path}`,
+    `//b${path}`,
+    '*',
+    'x',
+    '?',
+    `http:/${path}`,
+  ]) {
     await expect(true, { target, fields: [bearer] });
   }
-  // The fields and the proof by themselves are good. Some routers skip a host by the length that it usually has.
+  // Of such a host, URLs have a shorter one than the field.
+  for (const short of ['a', 'a:80', 'a%2e']) {
+    const inFront = `/xyz${path}`;
+    await expect(hasOnePath, { target: inFront, hosts: [short], fields: [bound, prove(inFront)] });
+  }
+  // The fields and the proof by themselves are good.
   for (const host of [HOST, 'a']) {
     const good = await exchange(port, { target: path, hosts: [host], fields: [bound, prove(path)] });
-    const isRefused = host !== HOST && good.startsWith('HTTP/1.1 400');
-    if (isRefused || good.includes('test-user')) continue;
-
-    problems.push(`a valid proof, host ${host}: ${good.slice(0, 200)}`);
+    const isGood =
+      refusesShortHosts && host !== HOST ? / 400 /.test(good.slice(0, 14)) : good.includes('test-user');
+    if (!isGood) problems.push(`a valid proof, host ${host}: ${good.slice(0, 200)}`);
   }
   return problems;
 }
