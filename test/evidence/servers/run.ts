@@ -19,9 +19,18 @@ import { openWorkshop } from './workshop.ts';
 
 const words = process.argv.slice(2);
 
+const isNamed = (name: string, word: string) => name === word || name.startsWith(`${word}-`);
+
+const names = [SERVERS, STREAMS, NEXT_APPS, VITE_APPS].flatMap(Object.keys);
+
+const isKnown = (word: string) => word === 'fast' || names.some((name) => isNamed(name, word));
+
+const unknown = words.find((word) => !isKnown(word));
+if (unknown !== undefined) throw new Error(`no server is called ${unknown}`);
+
 const isAsked = (name: string) =>
   words.length === 0 ||
-  words.some((word) => name === word || name.startsWith(`${word}-`)) ||
+  words.some((word) => isNamed(name, word)) ||
   (words.includes('fast') && !(name in NEXT_APPS || name in VITE_APPS));
 
 const servers = Object.entries(SERVERS).filter(([name]) => isAsked(name));
@@ -89,10 +98,11 @@ try {
   }
 
   for (const [name, app] of Object.entries(VITE_APPS).filter(([name]) => isAsked(name))) {
-    const { url, stop } = await startViteApp(name, app, workshop);
+    const { url, errors, stop } = await startViteApp(name, app, workshop);
     const path = '/api/orders';
     const target = { url, publicUrl: url, path, dots: 'resolved', hidesRepetition: true };
-    report(name, await problemsOf(target, workshop.issuer).finally(stop));
+    const problems = await problemsOf(target, workshop.issuer).finally(stop);
+    report(name, [...problems, ...(errors() === '' ? [] : ['it wrote to standard error'])]);
   }
 } finally {
   await workshop.close();

@@ -76,7 +76,6 @@ export async function startViteApp(
   name: string,
   { files, gate, endpoint, build, start: startWords }: ViteApp,
   { directory, start }: Workshop,
-  options: object = {},
 ): Promise<Running> {
   const app = join(directory, name);
   const [lines = ''] = samplesUnder(PAGE, 'Any other server', 'ts');
@@ -96,5 +95,5 @@ export async function startViteApp(
   must(NODE, build, app);
   const port = await freePort();
   const environment = ['env', `PORT=${port}`, 'HOST=127.0.0.1'];
-  return start([...environment, NODE, ...startWords], options, app);
+  return start([...environment, NODE, ...startWords], {}, app);
 }
