@@ -79,7 +79,7 @@ function sentenceFor({ event, fields: { issuer, tenant, reason, code, error, fra
       : 'IDP_DPOP_REPLAY_STORE, or in the hook replayStore';
   if (issuer === undefined) return `${reason}; check address, user and rights in ${setting}`;
 
-  const more = code || [error ?? [], frames ?? []].flat().join(' at ');
+  const more = code || [error, frames ?? []].flat().join(' at ');
   const detail = more ? `${reason} (${more})` : reason;
   const { env } = namesFor({ env: 'IDP_', yaml: '' }, String(issuer));
   const advices = event === 'introspection lost' ? INTROSPECTION_ADVICE : ADVICE;
