@@ -40,7 +40,7 @@ export interface Introspect {
 
 export interface Probed {
   readonly endpoint?: string | undefined;
-  readonly problem?: object | undefined;
+  readonly problem?: JsonObject | undefined;
 }
 
 /** The issuer that an unverified `iss` names. */

@@ -1,13 +1,13 @@
 /* Puts the gate in front of real servers, each with exactly the lines of docs/in-front-of-your-server.md and
-   docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope, a good
-   one, one whose keys cannot be had, one bound to a key with its proof, once and again, two tokens, and a path
-   with a dot segment. None may write to standard error, as Nest does when it is made to send two responses. Some are sent raw
-   bytes: hosts and targets that no usual client sends. Streams end with their tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but those that
-   are built.
+   docs/streams.md. The compiler takes the lines first. Each server is asked: no token, one without the scope,
+   a good one, one whose keys cannot be had, one bound to a key with its proof, once and again, two tokens, and
+   a path with a dot segment. None may write to standard error, as Nest does when it is made to send two
+   responses. Some are sent raw bytes: hosts and targets that no usual client sends. Streams end with their
+   tokens. Words such as `koa3` or `nest11` choose some; `fast` is all but those that need a build.
 
    Shows: the samples in docs/in-front-of-your-server.md and docs/streams.md, in real servers on Node, Bun and Deno
    (`npm run evidence servers fast` skips Next.js, SvelteKit and Astro).
-   Takes: 1 min.
+   Takes: 2 min.
    Needs: packages. */
 import { problemsOf } from './ask.ts';
 import { NEXT_APPS, PUBLIC_URL, startNext } from './next-app.ts';

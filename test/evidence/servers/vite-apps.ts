@@ -1,4 +1,4 @@
-/* Applications of SvelteKit and Astro with the lines of the page, built and started as their makers say for Node. */
+/* Applications of SvelteKit and Astro with the lines of the page, built and started as each says for Node. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,13 +14,14 @@ const NODE = join(MODULES, 'node24/bin/node');
 
 interface ViteApp {
   readonly files: Readonly<Record<string, string>>;
-  /** The file with the lines of the page. */
-  readonly gate: string;
   readonly endpoint: string;
   /** Words of Node. */
   readonly build: readonly string[];
   readonly start: readonly string[];
 }
+
+/** Has the lines of the page. */
+const GATE_FILE = 'src/gate.ts';
 
 const ENDPOINT = 'export const GET = ({ request }) => readOrders(request);';
 
@@ -34,7 +35,6 @@ export default { plugins: [sveltekit({ adapter: adapter() })], ssr: { external: 
       'src/app.html':
         '<!doctype html><html><head>%sveltekit.head%</head><body>%sveltekit.body%</body></html>',
     },
-    gate: 'src/gate.ts',
     endpoint: 'src/routes/api/orders/+server.js',
     build: [join(MODULES, 'vite/bin/vite.js'), 'build'],
     start: ['build/index.js'],
@@ -51,7 +51,6 @@ export default defineConfig({
   vite: { ssr: { noExternal: true, external: ['gatehouse-http'] } },
 });`,
     },
-    gate: 'src/gate.ts',
     endpoint: 'src/pages/api/orders.js',
     build: [join(MODULES, 'astro/bin/astro.mjs'), 'build'],
     start: ['dist/server/entry.mjs'],
@@ -74,7 +73,7 @@ const gate = { check: (request, access) => openGate().check(request, access) };
 /** Writes the application, builds and starts it. */
 export async function startViteApp(
   name: string,
-  { files, gate, endpoint, build, start: startWords }: ViteApp,
+  { files, endpoint, build, start: startWords }: ViteApp,
   { directory, start }: Workshop,
 ): Promise<Running> {
   const app = join(directory, name);
@@ -83,7 +82,7 @@ export async function startViteApp(
   const whole = {
     ...files,
     'package.json': '{"private":true,"type":"module"}',
-    [gate]: `${GATE}\nexport ${lines}`,
+    [GATE_FILE]: `${GATE}\nexport ${lines}`,
     [endpoint]: `import { readOrders } from '${depth}gate.ts';\nexport const prerender = false;\n${ENDPOINT}`,
   };
 
