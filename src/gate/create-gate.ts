@@ -23,8 +23,7 @@ import type {
   Verdict,
 } from './foreign/verdict.ts';
 import { readGateOptions, type GateOptions } from './options.ts';
-import { nonceFields } from './replies/refusal-replies.ts';
-import { pairsOf } from './replies/reply.ts';
+import { nonceFields, pairsOf } from './replies/reply.ts';
 import { isAccess, mayWait, toBeAwaited, type DecidedAccess } from './rules/access.ts';
 import { createTell } from './tell.ts';
 

@@ -3,7 +3,7 @@
 // it learnt; replies, log and metrics read it. Trusts the two checks that it is given. Promises: a record
 // without a `reason` meets every demand; what a check throws is a bug in the record. Does not match routes.
 import { andThen, attempt, type MaybePromise } from '../verify/base/clock.ts';
-import { Refused, type Found, type Refusal } from '../verify/base/refusal.ts';
+import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { foundOf, type Caller, type SenderCheck } from '../verify/caller.ts';
 import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
 import type { RawRequest, RequestFacts } from '../verify/request/facts.ts';
@@ -11,7 +11,7 @@ import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
 import type { Fields, RequestReason } from '../verify/base/events.ts';
 import { checkAccess, type DecidedAccess, type Demands } from './rules/access.ts';
 import type { Question, Surroundings } from './rules/further.ts';
-import type { Reply } from './replies/reply.ts';
+import type { Learnt, Reply } from './replies/reply.ts';
 
 /** A request, and when it began to be served. */
 export interface Arrival {
@@ -25,13 +25,11 @@ export interface MatchedRoute {
   readonly pattern: string;
 }
 
-export interface RequestRecord extends Found {
+export interface RequestRecord extends Learnt {
   readonly facts?: RequestFacts | undefined;
   readonly route?: MatchedRoute | undefined;
   readonly demands?: Demands | undefined;
   readonly caller?: Caller | undefined;
-  /** Replaces `CrossOrigin.forReading`. */
-  readonly crossOrigin?: readonly string[] | undefined;
   /** Why the request was turned away. */
   readonly reason?: RequestReason | undefined;
   readonly refusal?: Refusal | undefined;

@@ -31,7 +31,8 @@ import type { Issuer, TokenVerifier } from '../verify/token/verify.ts';
 import type { OnError, OnVerdict } from './events.ts';
 import type { Meter } from './observe.ts';
 import type { Early, MatchedRoute } from './decide.ts';
-import type { CrossOrigin, NameScopes } from './replies/refusal-replies.ts';
+import type { NameScopes } from './replies/refusal-replies.ts';
+import type { CrossOrigin } from './replies/reply.ts';
 
 /** What writes the log. */
 interface LogSink {

@@ -14,6 +14,7 @@ import {
   type Revocations,
   type Watched,
 } from '../../src/gate/options.ts';
+import { extraFields } from '../../src/gate/replies/reply.ts';
 import { authenticated } from '../../src/gate/rules/access.ts';
 import { createProof, createProofKey } from '../../src/testing.ts';
 import { makeIssuer } from '../support/issuer.ts';
@@ -243,8 +244,8 @@ test('tells cross-origin access the DPoP mode and each method once', () => {
   const { cors, contexts } = allowOrigins();
   const { checks } = openChecks({ options: { cors, dpopMode: 'REQUIRED' } });
   assert.deepEqual(contexts, [{ dpopMode: 'REQUIRED', methods: ['GET'] }]);
-  assert.deepEqual(checks.replies.extraFields({}), ['Vary', 'Origin']);
-  assert.deepEqual(openChecks().checks.replies.extraFields({}), []);
+  assert.deepEqual(extraFields({}, checks.replies.crossOrigin), ['Vary', 'Origin']);
+  assert.deepEqual(extraFields({}, openChecks().checks.replies.crossOrigin), []);
 });
 
 for (const isService of [true, false]) {

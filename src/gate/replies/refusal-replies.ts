@@ -4,9 +4,9 @@
 import { ignoreErrors, nothing } from '../../verify/base/clock.ts';
 import { describeBug, type Fields } from '../../verify/base/events.ts';
 import { fieldValues, type RawRequest } from '../../verify/request/facts.ts';
-import type { Found, Kind, Refusal, RefusalReason } from '../../verify/base/refusal.ts';
+import type { Kind, Refusal, RefusalReason } from '../../verify/base/refusal.ts';
 import { acceptedScheme, SCHEMES, type DpopMode, type Scheme } from '../../verify/credentials.ts';
-import { jsonReply, parametersText, type Reply } from './reply.ts';
+import { extraFields, jsonReply, parametersText, type CrossOrigin, type Reply } from './reply.ts';
 import type { OnError } from '../events.ts';
 import { extendRecord, type RequestRecord } from '../decide.ts';
 
@@ -67,7 +67,7 @@ export function createRefusalReplies(options: ChallengeOptions) {
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
     const { headers, issues } = refusal;
     const hasDetails = headers !== undefined || issues !== undefined;
-    return hasDetails ? make(refusal, scheme) : makeOnce(refusal, scheme);
+    return (hasDetails ? make : makeOnce)(refusal, scheme);
   };
 }
 
@@ -136,14 +136,6 @@ export function onceForEach<Key, Value>(make: (refusal: Refusal, key: Key) => Va
 
 const BUG_REPLY = jsonReply(500, '{"error":"server_error","message":"Internal Server Error"}');
 
-/** Lets pages of other origins read responses. Fields: alternating names and values (Fetch standard §3.3). */
-export interface CrossOrigin {
-  /** On every reply. */
-  readonly vary: readonly string[];
-  /** For a request with this `Origin`. */
-  readonly forReading: (origin?: string) => readonly string[];
-}
-
 /** Adds the scopes that the challenge names (RFC 6750 §3). */
 export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 
@@ -151,12 +143,10 @@ export type NameScopes = (refusal: Refusal, record: RequestRecord) => Refusal;
 export type Replied = RequestRecord & { readonly reply: Reply };
 
 export interface Replies {
-  /** Whether other origins may read responses. */
-  readonly hasCors: boolean;
+  /** For `extraFields`. */
+  readonly crossOrigin: CrossOrigin | undefined;
   /** Makes the reply to a refusal or error. Never throws. */
   readonly complete: (record: RequestRecord, request: RawRequest) => Replied;
-  /** Alternating names and values. */
-  readonly extraFields: (record: RequestRecord, origin?: string) => string[];
   /** For replies that a service does not write: completes, and adds fields. */
   readonly finish: Replies['complete'];
 }
@@ -167,7 +157,6 @@ export function createReplies(
   onError: OnError = nothing,
 ): Replies {
   const replyToRefusal = createRefusalReplies(options);
-  const vary = crossOrigin?.vary ?? [];
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
     if (record.reply !== undefined) return record as Replied;
@@ -176,9 +165,8 @@ export function createReplies(
     // First: an error has frames only until its stack is read.
     const bug = refusal === undefined ? describeBug(thrown?.error) : undefined;
     if (thrown !== undefined) {
-      const { error } = thrown;
       const about = { method: facts?.method || null, route: route?.pattern ?? null };
-      void ignoreErrors(() => onError(error, about));
+      void ignoreErrors(() => onError(thrown.error, about));
     }
     if (refusal === undefined) return withReply(record, BUG_REPLY, bug);
 
@@ -187,26 +175,16 @@ export function createReplies(
     return withReply(record, replyToRefusal(options.nameScopes?.(refusal, record) ?? refusal, scheme));
   }
 
-  function extraFields(record: RequestRecord, origin?: string) {
-    const shared = record.crossOrigin ?? crossOrigin?.forReading(origin) ?? [];
-    return [...vary, ...shared, ...nonceFields(record)];
-  }
-
   function finish(record: RequestRecord, request: RawRequest): Replied {
     const replied = complete(record, request);
     const { status, content } = replied.reply;
     const origin = fieldValues(request.rawHeaders, 'origin').join();
-    const fields = [...replied.reply.fields, ...extraFields(replied, origin)];
+    const fields = [...replied.reply.fields, ...extraFields(replied, crossOrigin, origin)];
     return withReply(replied, { status, fields, content });
   }
 
-  return { hasCors: crossOrigin !== undefined, complete, extraFields, finish };
+  return { crossOrigin, complete, finish };
 }
 
 const withReply = (record: RequestRecord, reply: Reply, bug?: Fields) =>
   extendRecord(record, { reply, bug }) as Replied;
-
-/** RFC 9449 §9 */
-export function nonceFields({ freshNonce }: Found) {
-  return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
-}

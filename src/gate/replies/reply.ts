@@ -1,6 +1,7 @@
-// A reply as a value: status, fields, content. Promises: never sniffed, and not cached unless its maker says
-// so; `jsonReply` makes JSON in UTF-8. Does not check further fields: ours are valid as made, and
-// handler-reply.ts checks a handler's.
+// A reply as a value: status, fields, content; and the fields of all replies. Promises: never sniffed, and
+// not cached unless its maker says so; `jsonReply` makes JSON in UTF-8. Does not check further fields: ours
+// are valid as made, and handler-reply.ts checks a handler's.
+import type { Found } from '../../verify/base/refusal.ts';
 
 export interface Reply {
   readonly status: number;
@@ -48,4 +49,29 @@ export function jsonReply(status: number, json: string, headers: readonly string
 export function parametersText(parameters: object): string {
   const present = Object.entries(parameters).filter(([, value]) => value);
   return present.map(([name, value]) => `${name}="${value}"`).join(', ');
+}
+
+/** Lets pages of other origins read responses. Fields: alternating names and values (Fetch standard §3.3). */
+export interface CrossOrigin {
+  /** On every reply. */
+  readonly vary: readonly string[];
+  /** For a request with this `Origin`. */
+  readonly forReading: (origin?: string) => readonly string[];
+}
+
+/** What a request has shown that every reply to it depends on. */
+export interface Learnt extends Found {
+  /** Replaces `CrossOrigin.forReading`. */
+  readonly crossOrigin?: readonly string[] | undefined;
+}
+
+/** Beside those of the reply itself: alternating names and values. */
+export function extraFields(learnt: Learnt, crossOrigin?: CrossOrigin, origin?: string) {
+  const shared = learnt.crossOrigin ?? crossOrigin?.forReading(origin) ?? [];
+  return [...(crossOrigin?.vary ?? []), ...shared, ...nonceFields(learnt)];
+}
+
+/** RFC 9449 §9 */
+export function nonceFields({ freshNonce }: Found) {
+  return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
 }

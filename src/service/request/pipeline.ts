@@ -99,7 +99,7 @@ export class Pipeline {
         const turnedAway = HandlerRequest.turnedAwayBy(request, result);
         const known = turnedAway ? extendRecord(record, turnedAway) : record;
         try {
-          return extendRecord(known, { reply: replyToResult(result, route.method, replies.hasCors) });
+          return extendRecord(known, { reply: replyToResult(result, route.method, replies.crossOrigin) });
         } catch (thrown) {
           discardUnsent(result);
           throw thrown;

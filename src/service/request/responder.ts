@@ -7,7 +7,7 @@ import { Refused } from '../../verify/base/refusal.ts';
 import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Watcher } from '../../gate/observe.ts';
 import { extendRecord, turnAway, turnedAwayBy, type RequestRecord } from '../../gate/decide.ts';
-import type { Reply } from '../../gate/replies/reply.ts';
+import { extraFields, type Reply } from '../../gate/replies/reply.ts';
 import type { Replies } from '../../gate/replies/refusal-replies.ts';
 import { HandlerReply, isResponseReply, type ResponseReply } from '../routes/handler-result.ts';
 import { BodyWriter, discardBody, hasBodyToSend } from '../fetch/stream.ts';
@@ -111,7 +111,7 @@ export class Responder {
 
       const { reply } = written;
       if (reply !== undefined) {
-        writeReply(exchange, reply, this.#replies.extraFields(record, request.headers.origin));
+        writeReply(exchange, reply, extraFields(record, this.#replies.crossOrigin, request.headers.origin));
       } else if (!exchange.isGone) hangUp(exchange);
     } catch (error) {
       // Node refuses the reply.
@@ -127,7 +127,7 @@ export class Responder {
     const record = extendRecord(replied, {});
 
     const writeFields = (more: readonly string[]) => {
-      const fields = this.#replies.extraFields(record, origin);
+      const fields = extraFields(record, this.#replies.crossOrigin, origin);
       writeHead(exchange, reply, [...fields, ...more]);
     };
 

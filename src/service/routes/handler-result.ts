@@ -3,7 +3,14 @@
 // `Response` frames the message or is for one hop, and no other code reads its body. Does not read it:
 // stream.ts does.
 import type { RequestRecord } from '../../gate/decide.ts';
-import { jsonReply, NO_CONTENT, pairsOf, type Field, type Reply } from '../../gate/replies/reply.ts';
+import {
+  jsonReply,
+  NO_CONTENT,
+  pairsOf,
+  type CrossOrigin,
+  type Field,
+  type Reply,
+} from '../../gate/replies/reply.ts';
 import { isError, isJsonObject, isPlain } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 
@@ -157,24 +164,24 @@ const NO_JSON =
  * The reply for a handler's result: its own reply, 204 for nothing (except for GET), 200 for a JSON object or
  * array, the reply for a `Response`. Throws a returned `fail` or refusal, and a `TypeError` for the rest.
  */
-export function replyToResult(result: unknown, method: string, hasCors = false): Reply {
+export function replyToResult(result: unknown, method: string, crossOrigin?: CrossOrigin): Reply {
   if (result instanceof HandlerReply) {
     if (result.turnedAway) throw result;
-    return ownReply(result.reply, hasCors);
+    return ownReply(result.reply, crossOrigin);
   }
   if (result === undefined && method !== 'GET') return NO_CONTENT;
   if (result === undefined) throw new UsageError(NO_RESULT);
 
-  if (isResponse(result)) return ownReply(replyToResponse(result), hasCors);
+  if (isResponse(result)) return ownReply(replyToResponse(result), crossOrigin);
   return jsonReply(200, jsonText(result));
 }
 
 /**
- * With `hasCors`, the service alone says which origins may read it: a handler that says so too would add a
- * second field, which browsers refuse.
+ * With `crossOrigin`, the service alone says which origins may read it: a handler that says so too would add
+ * a second field, which browsers refuse.
  */
-function ownReply(reply: Reply, hasCors: boolean): Reply {
-  if (!hasCors) return reply;
+function ownReply(reply: Reply, crossOrigin?: CrossOrigin): Reply {
+  if (crossOrigin === undefined) return reply;
 
   return { ...reply, fields: pairsOf(reply.fields).filter(isOfHandler).flat() };
 }
