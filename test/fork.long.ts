@@ -83,10 +83,10 @@ function addRoutes(directory: string): void {
 /** Tests that read none of a profile's source: a fork's routes change them only if they load one. */
 const INNER = /^(?:evidence|gate|options|process|service|settings|vectors|verify)\/|\/.*\.wire\.test\.ts$/;
 
-/** Whether it, or a module of the tests that it loads, names a profile, or `--check`, which reports routes. */
+/** Whether it, or a module of the tests that it loads, names a profile. Tests of `--check` bring routes. */
 function usesProfile(file: string): boolean {
   const text = readFileSync(file, 'utf8');
-  if (/\bprofiles\/(?!settings)\w+\.ts\b|'--check'/.test(text)) return true;
+  if (/\bprofiles\/(?!settings)\w+\.ts\b/.test(text)) return true;
 
   const own = importsOf(text).filter(({ from }) => from.startsWith('.') && !from.includes('/src/'));
   return own.some(({ from }) => usesProfile(join(dirname(file), from)));
