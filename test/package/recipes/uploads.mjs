@@ -1,6 +1,6 @@
 /* Uploads: a form with a photo, which is held in memory, and a large file, which goes to the disk as it comes. Set
-   UPLOADS to a folder, UPLOAD_BYTES to the size of the largest file, and REQUEST_TIMEOUT_SECONDS to the time that
-   it may take. */
+   UPLOADS to a folder, UPLOAD_BYTES to the size of the largest file, and both REQUEST_TIMEOUT_SECONDS and
+   HANDLER_TIMEOUT_SECONDS to the time that it may take: the handler waits for the file as it comes. */
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
