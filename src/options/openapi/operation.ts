@@ -116,16 +116,13 @@ function successOf({ method }: Route, response: Schema | undefined, operationId:
 /** Any JSON value. */
 const ANY: JsonObject = {};
 
-const TARGET = { target: 'draft-2020-12' };
+/** In zod, a type that JSON does not have, such as `z.date()`, is then any JSON where it stands alone. */
+const TARGET = { target: 'draft-2020-12', libraryOptions: { unrepresentable: 'any' } };
 
 /** What goes into the schema, or what comes out. */
 function jsonSchemaOf(schema: Schema | undefined, side: 'input' | 'output'): JsonObject {
-  const { jsonSchema }: JsonObject = Object(schema?.['~standard']);
-  const write: unknown = Object(jsonSchema)[side];
-  if (typeof write !== 'function') return ANY;
-
   try {
-    const written: unknown = Reflect.apply(write, jsonSchema, [TARGET]);
+    const written: unknown = Object(schema?.['~standard']).jsonSchema?.[side]?.(TARGET);
     return isJsonObject(written) ? withoutDialect(written) : ANY;
   } catch {
     // Such as a transformation, or a type that JSON does not have.

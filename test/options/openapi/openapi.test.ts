@@ -205,7 +205,17 @@ describe('inputs', () => {
     const { schema, targets } = described(ORDER, { type: 'string' });
     const { requestBody } = operationOf(post('/a', open, json(schema), handler));
     assert.deepEqual(requestBody, { required: true, content: { 'application/json': { schema: ORDER } } });
-    assert.deepEqual(targets, [{ target: 'draft-2020-12' }]);
+    assert.deepEqual(
+      targets.map((given) => Object(given).target),
+      ['draft-2020-12'],
+    );
+  });
+
+  test('with a type that JSON does not have keep their other members, if the library can do that', () => {
+    const { schema, targets } = described(ORDER);
+    operationOf(post('/a', open, json(schema), handler));
+    // zod's name for it. ArkType does so without, and others ignore it.
+    assert.deepEqual(Object(targets[0]).libraryOptions, { unrepresentable: 'any' });
   });
 
   test('are copies: what a schema changes later, or has without a value, is not in the document', () => {
