@@ -107,7 +107,7 @@ export interface Revocations {
   readonly kind: string;
   readonly isUp: () => boolean;
   /** Resolves once the store is known to respond, or not to. */
-  readonly firstOutcome: () => Promise<void>;
+  readonly firstOutcome: Promise<void>;
   /** Throws a `TypeError` if they do not know one of the issuers. */
   readonly join: (issuers: readonly Issuer[], server: Surroundings) => Joined;
 }

@@ -134,7 +134,7 @@ async function firstOutcomes(
     // No second attempt.
     keys.close();
   });
-  const stores = [replayStore.firstOutcome?.(), Part.contentOf(revocations)?.firstOutcome()];
+  const stores = [replayStore.firstOutcome, Part.contentOf(revocations)?.firstOutcome];
   const probed = Promise.all(issuers.map(probeOf));
   await Promise.all([...fetched, ...stores, probed]);
   clearInterval(awake);

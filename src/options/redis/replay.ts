@@ -41,7 +41,7 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   #refusesUntilMillis = 0;
   #lastLogged = '';
   #tellOutcome = () => {};
-  readonly #firstOutcome = new Promise<void>((resolve) => {
+  readonly firstOutcome = new Promise<void>((resolve) => {
     this.#tellOutcome = resolve;
   });
 
@@ -70,10 +70,6 @@ export class SharedReplayStore implements ReplayStore, Watcher {
 
   state() {
     return { isUp: this.#mayRecord && this.#client.isUp() };
-  }
-
-  firstOutcome() {
-    return this.#firstOutcome;
   }
 
   close() {

@@ -12,24 +12,18 @@ import { parseTarget } from './target.ts';
 const READY = 'revocation store ready';
 const LOST = 'revocation store lost';
 
-/** A command that waits until a connection is ready. */
-interface Sending {
-  readonly words: readonly string[];
-  readonly resolve: (reply: Reply | undefined) => void;
-  readonly cancelTimer: () => void;
-}
-
 export class RevocationStore implements Watcher {
   readonly kind;
   readonly #client;
   readonly #clock;
   readonly #logs = new Set<Log>();
-  readonly #waiting = new Set<Sending>();
+  /** What waits until a connection is ready. */
+  readonly #waiting = new Set<() => void>();
   #last: readonly [event: LogEvent, fields: Fields] | undefined;
   #isClosed = false;
   #tellOutcome = () => {};
   /** Resolves once the store is known to respond, or not to. */
-  readonly #firstOutcome = new Promise<void>((resolve) => {
+  readonly firstOutcome = new Promise<void>((resolve) => {
     this.#tellOutcome = resolve;
   });
 
@@ -50,10 +44,6 @@ export class RevocationStore implements Watcher {
 
   isUp() {
     return this.#last?.[0] === READY;
-  }
-
-  firstOutcome() {
-    return this.#firstOutcome;
   }
 
   /** Logs the state and its changes. Returns a function that ends it. */
@@ -121,31 +111,29 @@ export class RevocationStore implements Watcher {
   /** At once, or when a connection is ready. */
   #sendSoon(words: readonly string[]): Promise<Reply | undefined> {
     return new Promise((resolve) => {
+      const attempt = () => {
+        const isSent = this.#client.send(words, (reply) => {
+          resolve(reply);
+          return isConfirmation(words, reply) || mayGoOnAfter(reply);
+        });
+        if (this.#isClosed) resolve(undefined);
+        if (!isSent && !this.#isClosed) return;
+
+        cancelTimer();
+        this.#waiting.delete(attempt);
+      };
+
       const cancelTimer = this.#clock.after(GREETING_MILLIS, () => {
-        this.#waiting.delete(sending);
+        this.#waiting.delete(attempt);
         resolve(undefined);
       });
-      const sending: Sending = { words, resolve, cancelTimer };
-      this.#waiting.add(sending);
-      this.#attempt(sending);
+      this.#waiting.add(attempt);
+      attempt();
     });
   }
 
   #attemptAll() {
-    for (const sending of this.#waiting) this.#attempt(sending);
-  }
-
-  #attempt(sending: Sending) {
-    const { words, resolve, cancelTimer } = sending;
-    const isSent = this.#client.send(words, (reply) => {
-      resolve(reply);
-      return isConfirmation(words, reply) || mayGoOnAfter(reply);
-    });
-    if (this.#isClosed) resolve(undefined);
-    if (!isSent && !this.#isClosed) return;
-
-    cancelTimer();
-    this.#waiting.delete(sending);
+    for (const attempt of this.#waiting) attempt();
   }
 
   #tellOf(reply: Reply, isWhole: boolean) {

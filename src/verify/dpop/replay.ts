@@ -19,7 +19,7 @@ export interface ReplayStore {
   /** For metrics: how many proofs this process holds, or whether a shared store responds. */
   state(): Readonly<{ entries: number } | { isUp: boolean }>;
   /** Resolves once a shared store is known to respond, or not to. */
-  firstOutcome?(): Promise<void>;
+  readonly firstOutcome?: Promise<void>;
   /** From then on every proof is `unavailable`. */
   close?(): void;
 }

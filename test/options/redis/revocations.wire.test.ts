@@ -290,7 +290,7 @@ describe('a store that does not tell', () => {
     test(`is waited for by a service that starts until it is known that it ${what}`, async (t) => {
       const { revocations, logs } = await openStand(t, { say });
       const content = Part.contentOf(revocations);
-      await content.firstOutcome();
+      await content.firstOutcome;
       assert.deepEqual([content.kind, logs.length], ['redis', 1]);
     });
   }

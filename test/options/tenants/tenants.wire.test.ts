@@ -205,7 +205,7 @@ test("revokes a subject of one tenant, and not that of another's [§24]", async 
   const store = await startFakeStore(t, storeWith(new Map()));
   const revocations = createRevocations({ store: `redis://:secret@127.0.0.1:${store.port}` });
   t.after(revocations.close);
-  await Part.contentOf(revocations).firstOutcome();
+  await Part.contentOf(revocations).firstOutcome;
   const { ask } = await start(t, { revocations });
   const [contoso, fabrikam] = ['contoso', 'fabrikam'].map((tenant) => issuer.bearer(claimsOf(tenant)));
   assert.equal((await ask('/me', contoso)).response.status, 200);
