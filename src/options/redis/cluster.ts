@@ -82,7 +82,7 @@ class Cluster implements Client {
 
   #open(node: Address) {
     const access = { ...this.#target, database: '' };
-    return new Link(access, (found) => found(node, ''), this.#clock, {
+    return new Link(access, (found) => found(node), this.#clock, {
       onReady: () => {
         for (const attempt of this.#waiting) attempt();
         this.#watcher.onReady();
@@ -200,9 +200,9 @@ export function createClient(url: string, clock: Clock, watcher: Watcher): Clien
   if (target.kind === 'redis-cluster') return new Cluster(target, clock, watcher);
 
   if (target.kind === 'redis-sentinel') {
-    return new Link(target, (found) => locateMaster(target, clock, found), clock, watcher, true);
+    return new Link(target, (found) => locateMaster(target, clock, found), clock, watcher);
   }
 
   const [address] = target.hosts;
-  return new Link(target, (found) => found(address, ''), clock, watcher);
+  return new Link(target, (found) => found(address ?? ''), clock, watcher);
 }

@@ -140,6 +140,6 @@ export function locateMaster(target: Target, clock: Clock, found: Found) {
     const [leader] = [...votes].sort(([, one], [, other]) => other - one);
     const isAgreed = leader !== undefined && leader[1] > target.hosts.length / 2;
     isFound = isAgreed || heard === target.hosts.length;
-    if (isFound) found(leader && addressIn(leader[0]), reason);
+    if (isFound) found(leader ? addressIn(leader[0]) : reason, leader?.[0], isAgreed);
   });
 }

@@ -12,11 +12,11 @@ const MAX_PAUSE_MILLIS = 2_000;
 /** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
-/** Gets the address of the server, or the reason why it is not known. */
-export type Found = (address: Address | undefined, reason: string) => void;
-
-/** Looks for the server, and calls `found` once. */
-type Locate = (found: Found) => void;
+/**
+ * Gets the address of the server, or the reason why it is not known. From sentinels, also its name, and
+ * whether most of them agree.
+ */
+export type Found = (where: Address | string, name?: string, isAgreed?: boolean) => void;
 
 /** What happens to a connection. */
 export interface Watcher {
@@ -36,26 +36,23 @@ export interface Client {
   readonly close: () => void;
 }
 
-type Access = Pick<Target, 'isTls' | 'credentials' | 'database'>;
-
 export class Link implements Client, Events {
   readonly #access;
   readonly #locate;
   readonly #clock;
   readonly #watcher;
-  readonly #needsMaster;
   #state: 'lost' | 'ready' | 'closed' = 'lost';
   #connection: Connection | undefined;
+  #name: string | undefined;
   #pauseMillis = MIN_PAUSE_MILLIS;
   #cancelPause = () => {};
 
-  /** A sentinel may be late: what it names must say that it is a master. */
-  constructor(access: Access, locate: Locate, clock: Clock, watcher: Watcher, needsMaster = false) {
+  /** `locate` looks for the server, and calls `found` once. */
+  constructor(access: Target, locate: (found: Found) => void, clock: Clock, watcher: Watcher) {
     this.#access = access;
     this.#locate = locate;
     this.#clock = clock;
     this.#watcher = watcher;
-    this.#needsMaster = needsMaster;
     this.#open();
   }
 
@@ -84,26 +81,29 @@ export class Link implements Client, Events {
   }
 
   #open = () => {
-    this.#locate((address, reason) => {
+    this.#locate((where, name) => {
       if (this.#state === 'closed') return;
-      if (address === undefined) return this.onEnd(reason);
+      if (typeof where === 'string') return this.onEnd(where);
 
-      const endpoint = { ...address, isTls: this.#access.isTls, greetingMillis: GREETING_MILLIS };
+      this.#name = name;
+      const endpoint = { ...where, isTls: this.#access.isTls, greetingMillis: GREETING_MILLIS };
       this.#connection = new Connection(endpoint, this.#clock, this);
     });
   };
 
   onOpen(connection: Connection) {
-    const { credentials, database } = this.#access;
+    const { credentials, database, master } = this.#access;
     if (credentials.length > 0) connection.send(['AUTH', ...credentials], isOk);
     if (database !== '') connection.send(['SELECT', database], isOk);
-    if (this.#needsMaster) this.#checkRole(connection);
+    // A sentinel may be late: what it names must say that it is a master.
+    if (master !== '') this.#checkRole(connection);
 
     connection.send(['PING'], (reply) => {
       if (typeof reply !== 'string' || !GREETING.test(reply)) return false;
 
       connection.becomeReady();
       this.#state = 'ready';
+      if (master !== '') this.#confirmLater();
       this.#watcher.onReady();
       return true;
     });
@@ -118,10 +118,24 @@ export class Link implements Client, Events {
     });
   }
 
+  /** A master that a failover by hand replaces serves for ten seconds more, and then forgets them. */
+  #confirmLater() {
+    this.#cancelPause();
+    this.#cancelPause = this.#clock.after(MAX_PAUSE_MILLIS, () =>
+      this.#locate((_, name, isAgreed) => {
+        if (!this.isUp()) return;
+
+        if (isAgreed && name !== this.#name) this.#connection?.end('no-master');
+        else this.#confirmLater();
+      }),
+    );
+  }
+
   onEnd(reason: string) {
     if (this.#state === 'closed') return;
 
     this.#state = 'lost';
+    this.#cancelPause();
     // Jitter: replicas must not reconnect together.
     const millis = this.#pauseMillis * (0.5 + Math.random() / 2);
     this.#cancelPause = this.#clock.after(millis, this.#open);

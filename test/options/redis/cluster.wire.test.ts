@@ -808,6 +808,14 @@ describe('a cluster', () => {
 });
 
 describe('sentinels', () => {
+  /** Until it is settled when they are asked again. */
+  async function untilDue({ clock }: Stand): Promise<void> {
+    for (let count = 0; clock.pending.join() !== '2000'; count += 1) {
+      assert.ok(count < 10_000, clock.pending.join());
+      await turns(1);
+    }
+  }
+
   /** A sentinel that names this port. */
   const sentinel =
     (portOf: () => number): Say =>
@@ -879,6 +887,101 @@ describe('sentinels', () => {
     for (const { sockets } of others) sockets[0]?.write(`-ERR x\r\n${reply}`);
     await stand.logged('revocation store ready');
     assert.deepEqual(old.commands, []);
+  });
+
+  test('are asked every two seconds, and lead from a master that still works to the one that most of them name [J7]', async (t) => {
+    const old = await startFakeStore(t, master());
+    const next = await startFakeStore(t, master());
+    const ports = [old.port, old.port, old.port];
+    const watchers = await Promise.all(
+      ports.map((_, index) =>
+        startFakeStore(
+          t,
+          sentinel(() => ports[index]!),
+        ),
+      ),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
+    await stand.logged('revocation store ready');
+    const isAsked = (count: number) => watchers.every(({ commands }) => commands.length === 2 * count);
+
+    // One that is cut off, or knows too early, changes nothing.
+    ports[0] = next.port;
+    for (const count of [2, 3, 4]) {
+      stand.clock.advance(2_000 - 1);
+      await turns(50);
+      assert.ok(isAsked(count - 1));
+      stand.clock.advance(1);
+      await untilDue(stand);
+      assert.ok(isAsked(count));
+    }
+    assert.deepEqual([stand.logs.length, ended(old)], [1, [false]]);
+
+    ports[1] = next.port;
+    await untilSo(stand, async () => next.sockets.length > 0 && (await stand.verdict(TOKEN)) === 'accepted');
+    assert.equal((await stand.logged('revocation store lost')).reason, 'no-master');
+    await stand.logged('revocation store ready', 2);
+    assert.deepEqual([ended(old), ended(next)], [[true], [false]]);
+    assert.equal(asked(old).length, 0);
+  });
+
+  for (const [what, replyOf] of [
+    ['half of them name another', (isOther: boolean) => (isOther ? 'other' : 'same')],
+    ['none of them knows it any more', () => 'none'],
+  ] as const) {
+    test(`do not lead away from a master that works while ${what}`, async (t) => {
+      const old = await startFakeStore(t, master());
+      const same = sentinel(() => old.port);
+      const says = { same, other: sentinel(() => old.port + 1), none: () => '*-1\r\n' };
+      const watchers = [await startFakeStore(t, same), await startFakeStore(t, same)] as const;
+      const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
+      await stand.logged('revocation store ready');
+      // Whichever replies first.
+      for (const turn of [0, 1, 0, 1]) {
+        for (const [index, watcher] of watchers.entries()) watcher.say = says[replyOf(index === turn)];
+        const counts = watchers.map(({ sockets }) => sockets.length + 1);
+        stand.clock.advance(2_000);
+        for (const [index, watcher] of watchers.entries()) await watcher.connected(counts[index]!);
+        await untilDue(stand);
+      }
+      assert.deepEqual([stand.logs.length, ended(old)], [1, [false]]);
+      assert.equal(await stand.verdict(TOKEN), 'accepted');
+    });
+  }
+
+  test('whose replies come when the store is closed are not asked again', async (t) => {
+    const store = await startFakeStore(t, master());
+    const good = sentinel(() => store.port);
+    const watcher = await startFakeStore(t, good);
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await stand.logged('revocation store ready');
+    watcher.say = () => undefined;
+    stand.clock.advance(2_000);
+    await watcher.received(4);
+    stand.revocations.close();
+    const asking = watcher.sockets.at(-1)!;
+    asking.write(`-ERR x\r\n${good(['SENTINEL'], asking)}`);
+    await once(asking, 'close');
+    await turns(50);
+    assert.deepEqual(stand.clock.pending, []);
+  });
+
+  test('are not asked while the master is lost but to find it, and never once the store is closed', async (t) => {
+    const store = await startFakeStore(t, master());
+    const watcher = await startFakeStore(
+      t,
+      sentinel(() => store.port),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await stand.logged('revocation store ready');
+    store.sockets[0]?.destroy();
+    await stand.logged('revocation store lost');
+    assert.equal(stand.clock.pending.length, 1);
+    stand.revocations.close();
+    assert.deepEqual(stand.clock.pending, []);
+    stand.clock.advance(10_000);
+    await turns(50);
+    assert.equal(watcher.sockets.length, 1);
   });
 
   test('lead to nothing while the server is a replica', async (t) => {

@@ -139,9 +139,15 @@ async function openSentinels(t: TestContext, count: number) {
   const stores = await Promise.all(Array.from({ length: count }, () => startFakeStore(t, () => undefined)));
   const hosts = stores.map(({ port }) => `127.0.0.1:${port}`);
   const found: unknown[] = [];
+  const agreed: unknown[] = [];
   const target = parseTarget(`redis-sentinel://${hosts.join(',')}?master=main`);
   const clock = new TestClock();
-  locateMaster(target, clock, (address, reason) => found.push(address ?? reason));
+
+  locateMaster(target, clock, (where, name, isAgreed) => {
+    found.push(where);
+    if (isAgreed) agreed.push(name);
+  });
+
   for (const store of stores) {
     assert.deepEqual(await store.received(1), ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'main']);
   }
@@ -164,7 +170,7 @@ async function openSentinels(t: TestContext, count: number) {
     await Promise.all(ends);
   }
 
-  return { found, reply, wait };
+  return { found, agreed, reply, wait };
 }
 
 const A = says('a.test', '1');
@@ -178,12 +184,12 @@ const ofA = { host: 'a.test', port: 1 };
 const ofB = { host: 'b.test', port: 2 };
 
 describe('sentinels', () => {
-  for (const [what, replies, decidesAt, expected] of [
-    ['one', [A], 1, ofA],
-    ['two of three', [A, B, B], 3, ofB],
-    ['the first two of three', [A, A, B], 2, ofA],
-    ['three of four', [A, B, A, A], 4, ofA],
-    ['the first three of four', [A, A, A, B], 3, ofA],
+  for (const [what, replies, decidesAt, expected, agreedOn] of [
+    ['one', [A], 1, ofA, 'a.test:1'],
+    ['two of three', [A, B, B], 3, ofB, 'b.test:2'],
+    ['the first two of three', [A, A, B], 2, ofA, 'a.test:1'],
+    ['three of four', [A, B, A, A], 4, ofA, 'a.test:1'],
+    ['the first three of four', [A, A, A, B], 3, ofA, 'a.test:1'],
     ['half of four, the others not', [A, A, ERROR, ERROR], 4, ofA],
     ['most of those that know it, the first not', [A, B, B, ERROR], 4, ofB],
     ['most of those that know it, the last not', [B, B, A, ERROR], 4, ofB],
@@ -191,11 +197,12 @@ describe('sentinels', () => {
     ['none', [ERROR, ERROR, '-NOAUTH x\r\n'], 3, 'NOAUTH'],
   ] as const) {
     test(`lead to what they name once most agree or all are heard, and once alone: ${what}`, async (t) => {
-      const { found, reply } = await openSentinels(t, replies.length);
+      const { found, agreed, reply } = await openSentinels(t, replies.length);
       for (const [index, text] of replies.entries()) {
         await reply(index, text);
         assert.deepEqual(found, index + 1 < decidesAt ? [] : [expected]);
       }
+      assert.deepEqual(agreed, agreedOn === undefined ? [] : [agreedOn]);
     });
   }
 
