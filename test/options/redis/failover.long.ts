@@ -195,3 +195,24 @@ test(named('follows a real failover by sentinels [J7]'), options, async (t) => {
   const seen = await survive(users, () => master.kill(), hasFailedOver);
   assert.deepEqual([...seen].sort(), ['accepted', 'revocation-store-unavailable']);
 });
+
+test(
+  named('asks no master that hung, was replaced and came back, though nothing was asked meanwhile [J7]'),
+  options,
+  async (t) => {
+    const { master, sentinels, hasFailedOver } = await startWatchedRedis(t);
+    const hosts = sentinels.map((port) => `127.0.0.1:${port}`).join(',');
+    const address = `redis-sentinel://${hosts}?master=main`;
+    const idle = await openUsers(t, address);
+    master.signal('SIGSTOP');
+    await until('the failover is over', hasFailedOver, PATIENCE_SECONDS);
+    const busy = await openUsers(t, address);
+    await busy.revoke();
+    for (let count = 0; count < 50; count += 1) assert.equal(await busy.record(`proof ${count}`), 'new');
+    // The documented time.
+    await pass(4_000);
+    master.signal('SIGCONT');
+    for (let count = 0; count < 50; count += 1) assert.equal(await idle.record(`proof ${count}`), 'seen');
+    assert.equal(await idle.verdict(REVOKED), 'revoked');
+  },
+);
