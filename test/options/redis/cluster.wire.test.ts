@@ -926,8 +926,8 @@ describe('sentinels', () => {
   });
 
   for (const [what, replyOf] of [
-    ['half of them name another', (isOther: boolean) => (isOther ? 'other' : 'same')],
-    ['none of them knows it any more', () => 'none'],
+    ['half of them name another', (isOther: boolean) => (isOther ? ('other' as const) : ('same' as const))],
+    ['none of them knows it any more', () => 'none' as const],
   ] as const) {
     test(`do not lead away from a master that works while ${what}`, async (t) => {
       const old = await startFakeStore(t, master());
