@@ -13,6 +13,8 @@ const MAX_PORT = 65_535;
 /** Networks forget silent connections, often after minutes, and tell neither side. */
 const PROBE_MILLIS = 60_000;
 
+const CLOSED = 'closed';
+
 /** Gets the reply, or `undefined` if there is none. Returns whether the connection may go on. */
 export type Settle = (reply: Reply | undefined) => boolean;
 
@@ -40,7 +42,7 @@ export class Connection {
   #received = '';
   /** Whether replies are timed one by one. */
   #isReady = false;
-  #reasonOfEnd = 'closed';
+  #reasonOfEnd = CLOSED;
   #cancelTimer;
 
   constructor(endpoint: Endpoint, clock: Clock, events: Events) {
@@ -54,7 +56,7 @@ export class Connection {
     this.#socket
       .unref()
       .on('data', (text: string) => this.#read(text))
-      .on('error', ({ code = 'closed' }: NodeJS.ErrnoException) => this.end(code))
+      .on('error', ({ code = CLOSED }: NodeJS.ErrnoException) => this.end(code))
       .on('close', () => {
         this.#cancelTimer();
         for (const { settle } of this.#waiting.splice(0)) settle(undefined);
@@ -83,7 +85,7 @@ export class Connection {
 
   /** The first reason counts. */
   end(reason: string) {
-    if (this.#reasonOfEnd === 'closed') this.#reasonOfEnd = reason;
+    if (this.#reasonOfEnd === CLOSED) this.#reasonOfEnd = reason;
     this.#cancelTimer();
     this.#socket.destroy();
   }
