@@ -5,31 +5,31 @@ import type { Caller } from '../verify/caller.ts';
 import type { RawRequest } from '../verify/request/facts.ts';
 import type { RequestRecord } from './decide.ts';
 
-/** What there is not is `null`. Nothing is a token or a proof. */
+/** A missing value is `null`. No value is a token or a proof. */
 interface RequestEvent {
-  /** As it was sent. In forward-auth, that of the request that the proxy asks about. */
+  /** The method as sent. In forward-auth, the method of the request that the proxy asks about. */
   readonly method: string | null;
-  /** Without the query. */
+  /** The path as sent, without the query. In forward-auth, as for `method`. */
   readonly path: string | null;
   /** Why the request was refused, as in the log. */
   readonly reason: RequestReason | null;
   readonly caller: Caller | null;
-  /** The peer's or, if a proxy is trusted, what that says in `X-Forwarded-For`. */
+  /** The peer's address or, if a proxy is trusted, the last address in `X-Forwarded-For`. */
   readonly clientAddress: string | null;
-  /** The client's, if well-formed (W3C Trace Context §3.2). */
+  /** The request's `traceparent` header, if well-formed (W3C Trace Context §3.2). */
   readonly traceparent: string | null;
 }
 
 /** What `onVerdict` gets. */
 export interface VerdictEvent extends RequestEvent {
   readonly admitted: boolean;
-  /** `null` if admitted. */
+  /** The status of the refusal, or `null` if admitted. */
   readonly status: number | null;
 }
 
 /** What `onResponse` gets. */
 export interface ResponseEvent extends RequestEvent {
-  /** The pattern of the route. */
+  /** The pattern of the route, or `null` if none matches. */
   readonly route: string | null;
   /** `null` if no response was sent. */
   readonly status: number | null;
@@ -37,10 +37,10 @@ export interface ResponseEvent extends RequestEvent {
   readonly durationMillis: number;
 }
 
-/** Called soon after each verdict. If it fails, the log says so. */
+/** Called shortly after each verdict. A failure is logged. */
 export type OnVerdict = (event: VerdictEvent) => unknown;
 
-/** Called soon after each response, and for a client that has gone. If it fails, the log says so. */
+/** Called shortly after each response, and for a client that has gone. A failure is logged. */
 export type OnResponse = (event: ResponseEvent) => unknown;
 
 /**
@@ -55,7 +55,7 @@ export type Tell<More> = (request: RawRequest, record: RequestRecord, more: More
 /** What a verdict adds. */
 export type Judged = Pick<VerdictEvent, 'admitted' | 'status'>;
 
-/** The peer's or, if a proxy is trusted, what that says in `X-Forwarded-For`. */
+/** The peer's address or, if a proxy is trusted, the last address in `X-Forwarded-For`. */
 export type ClientAddressOf = (request: RawRequest, trustProxy: boolean) => string | undefined;
 
 /** Without a hook, there is nothing to call. */

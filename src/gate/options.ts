@@ -42,7 +42,7 @@ interface LogSink {
   readonly isAccessLogged: boolean;
 }
 
-/** Made by `jsonLog`, for any number of gates and services. */
+/** Made by `jsonLog`. Any number of gates and services can share it. */
 export interface LogPart extends Part<'log', LogSink> {}
 
 /** A logger of the user's own. */
@@ -120,7 +120,7 @@ export interface Joined {
   readonly leave: () => void;
 }
 
-/** Made by `createRevocations`, for any number of gates and services. */
+/** Made by `createRevocations`. Any number of gates and services can share it. */
 export interface RevocationsPart extends Part<'revocations', Revocations> {}
 
 /** What metrics read when they are asked for. */
@@ -149,39 +149,39 @@ export interface Endpoint {
   readonly close: () => void;
 }
 
-/** Made by `createMetrics`. Without a port, for any number of gates and services. */
+/** Made by `createMetrics`. Without a port, any number of gates and services can share it. */
 export interface MetricsPart extends Part<'metrics', Metrics> {}
 
 /** Beside those of the checks. */
 interface AnswerValues {
-  /** Whether the bodies of refusals say more. Default: `false`. */
+  /** Whether 401 and 403 responses have detailed bodies (docs/refusals.md). Default: `false`. */
   readonly errorDetail: boolean;
-  /** Where the reasons of refusals are explained, each under its own fragment (RFC 6750 §3). */
+  /** The URL of a page with an anchor for each reason: `error_uri` in challenges (RFC 6750 §3). */
   readonly errorDocsUrl: string | undefined;
   readonly log: LogSink | undefined;
-  /** Where the certificates come from that tokens may be bound to, made by `clientCertificates`. */
+  /** Where client certificates come from, made by `clientCertificates`. Default: none are checked. */
   readonly clientCertificates: ClientCertificatesPart | undefined;
-  /** Resource metadata, made by `resourceMetadata`. */
+  /** The metadata document (RFC 9728), made by `resourceMetadata`. */
   readonly metadata: MetadataPart | undefined;
-  /** Which tokens were revoked, made by `createRevocations`. */
+  /** Refuses revoked tokens, made by `createRevocations`. */
   readonly revocations: RevocationsPart | undefined;
   /** Which other origins may read responses, made by `cors`. */
   readonly cors: CorsPart | undefined;
-  /** Made by `createMetrics`. */
+  /** Counts requests, tokens and refusals, made by `createMetrics`. */
   readonly metrics: MetricsPart | undefined;
   /** Called with each error that becomes a 500, cuts off a response or makes a decision fail. */
   readonly onError: OnError | undefined;
-  /** Called after each verdict. If it fails, the log says so. */
+  /** Called shortly after each verdict. A failure is logged. */
   readonly onVerdict: OnVerdict | undefined;
 }
 
 /** The options of `createGate`. */
 export interface GateOptions extends VerifyOptions, Given<Omit<AnswerValues, 'log'>> {
-  /** Made by `jsonLog`, or a function, which gets each line but `request`. Default: nothing is logged. */
+  /** Made by `jsonLog`, or a function that gets every line except `request`. Default: nothing is logged. */
   readonly log?: LogPart | LogFunction | undefined;
 }
 
-/** Of a gate, with all defaults. */
+/** The options of a gate, with all defaults. */
 export interface GateValues extends IssuersValues, AnswerValues {}
 
 /** It stands between quotes in a challenge, before a fragment of ours. */

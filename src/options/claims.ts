@@ -18,9 +18,9 @@ import { claimGuard, MadeGuard, type Guard, type OneOrMore } from '../gate/rules
 import { requireSchema, type Schema } from '../service/routes/schema.ts';
 
 /**
- * Passes when an actor on this list acts for the token's subject: `sub` of the outermost claim `act` (RFC
- * 8693 §4.1), whose `iss`, if any, is that of the token. Throws a `TypeError` without subjects, and for an
- * empty one.
+ * Passes when a listed actor acts for the token's subject: `sub` of the outermost claim `act` is listed, and
+ * its `iss`, if any, is the token's (RFC 8693 §4.1). Throws a `TypeError` without subjects, and for an empty
+ * one.
  *
  * @example needs(scope('read:files'), actor('assistant-7'))
  */
@@ -37,8 +37,8 @@ export function actor(...subjects: OneOrMore): Guard {
 }
 
 /**
- * Passes when no one acts for the token's subject: the token has no claim `act`, whatever its value (RFC 8693
- * §4.1).
+ * Passes when no one acts for the token's subject: the token has no claim `act` (RFC 8693 §4.1). Any value of
+ * `act`, even `null`, is refused.
  *
  * @example needs(scope('delete:account'), notDelegated)
  */
@@ -51,8 +51,9 @@ export const notDelegated: Guard = claimGuard(
 );
 
 /**
- * Who acts for the token's subject: `sub` of the outermost claim `act` (RFC 8693 §4.1). `undefined` if that
- * is no text, or empty, and for no caller. Throws a `TypeError` for anything but a caller or `undefined`.
+ * Who acts for the token's subject: `sub` of the outermost claim `act` (RFC 8693 §4.1), or `undefined` if
+ * this is not a non-empty string. Returns `undefined` for `undefined`. Throws a `TypeError` for anything else
+ * that is not a caller.
  *
  * @example log.info({ subject: caller.subject, actor: actorOf(caller) })
  */
@@ -67,8 +68,8 @@ export function actorOf(caller: Caller<unknown> | undefined): string | undefined
 
 /**
  * Passes when the schema (Standard Schema, version 1) accepts the token's claims. The handler's
- * `caller.claims` are the schema's output. Stands once in a route. A schema that throws or returns a promise
- * is a 500. Throws a `TypeError` for anything but a schema.
+ * `caller.claims` are the schema's output. A route can have one `claims`. A schema that throws or returns a
+ * promise causes a 500. Throws a `TypeError` for anything but a schema.
  *
  * @example get('/reports', needs(claims(Employee)), ({ caller }) => reports.of(caller.claims.department))
  */

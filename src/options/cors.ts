@@ -15,15 +15,15 @@ import { fieldValues, type RequestFacts } from '../verify/request/facts.ts';
 import { isPreflight } from './preflight.ts';
 
 interface CorsValues {
-  /** Exact origins; `*` stands for the first of three or more labels. */
+  /** Exact origins. `*` can replace the first host label if at least two others follow. */
   readonly origins: readonly string[];
-  /** Whether browsers may send and read with credentials. Default: `true`. */
+  /** Whether browsers may send credentials such as cookies. Default: `true`. */
   readonly credentials: boolean;
-  /** Default: those of the routes. */
+  /** Methods that preflight responses allow. Default: the routes' methods. */
   readonly methods: readonly string[];
-  /** Fields that requests may have beside `Authorization`, `Content-Type` and `DPoP`. */
+  /** Headers that a page may send besides `Authorization`, `Content-Type` and (unless it is off) `DPoP`. */
   readonly headers: readonly string[];
-  /** Fields that pages may read beside `WWW-Authenticate` and `DPoP-Nonce`. */
+  /** Headers that a page may read besides `WWW-Authenticate` and (unless DPoP is off) `DPoP-Nonce`. */
   readonly exposedHeaders: readonly string[];
 }
 

@@ -12,13 +12,13 @@ import { MadeGuard, requireShowable } from '../gate/rules/guards.ts';
 
 /** What a decision is about. */
 export interface DecisionRequest {
-  /** Every guard that does not wait, except `recentLogin`, has let this caller pass. */
+  /** Has passed every guard that is not a decision, except `recentLogin`. */
   readonly caller: Caller;
   /** Empty in `gate.authorize`. */
   readonly method: string;
   /** As in the request target, without the query. Empty in `gate.authorize`. */
   readonly path: string;
-  /** Those of the route's pattern; none in a gate. */
+  /** The parameters in the route's pattern. Empty in a gate. */
   readonly parameters: Readonly<Record<string, string>>;
   /** Aborts at the time limit, and when the connection is lost. */
   readonly signal: AbortSignal;
@@ -30,7 +30,7 @@ export interface DecisionOptions {
   readonly timeoutSeconds?: number | undefined;
 }
 
-/** Returns whether a request may pass, or a promise of that. `signal` is for its own requests. */
+/** Returns whether a request may pass, or a promise of a boolean. Pass `signal` to `fetch`. */
 export type DecisionFunction = (request: DecisionRequest) => boolean | PromiseLike<boolean>;
 
 /** What came of asking. `value` is the function's own. */
@@ -56,10 +56,10 @@ const TOO_MANY = unavailable('too-many-waiting');
 const GONE = UNAVAILABLE.with({ isGone: true });
 
 /**
- * Passes when `decide` returns `true`, or a promise of it, within the time limit. Asked after all guards that
- * do not wait, except `recentLogin`, in the order in which decisions are written. `false` is 403. Anything
- * else, an error or no answer in time is 503. The challenge shows `what`: 1 to 200 characters of printable
- * ASCII without `"`, `\` and `=`. Throws a `TypeError` for what cannot be a decision.
+ * Passes when `decide` returns `true`, or a promise that resolves to `true`, within the time limit. Decisions
+ * run after all other guards except `recentLogin`, in the order written. `false` is 403. An error, a timeout
+ * or anything else is 503. The challenge shows `what`: 1 to 200 characters of printable ASCII without `"`,
+ * `\` and `=`. Throws a `TypeError` for invalid arguments.
  *
  * @example needs(scope('pay'), decision('may pay from this account', askPolicy, { timeoutSeconds: 1 }))
  */

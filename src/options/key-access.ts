@@ -14,9 +14,9 @@ import { FetchError } from '../verify/keys/jwks.ts';
 
 /** The options of `keyAccess`, which needs at least one. */
 export interface KeyAccessOptions {
-  /** A file whose content is sent as Bearer token with the fetches of keys and of the discovery document. */
+  /** A file with the Bearer token for fetching the keys and the discovery document. */
   readonly tokenFile?: string | undefined;
-  /** A PEM file of the authorities that the issuer's servers are checked against, in place of all others. */
+  /** A PEM file with the only CAs to trust for the issuer's servers. */
   readonly caFile?: string | undefined;
 }
 
@@ -125,8 +125,8 @@ async function readFor<Content>(path: string, understand: Understand<Content>) {
 const OWNER = 'keyAccess';
 
 /**
- * Shows a token to the servers of an issuer, or checks them against authorities of their own: for the option
- * `keyAccess`. Reads both files now and for each fetch. Throws a `TypeError` for one that is wrong.
+ * Sends a token when fetching an issuer's keys, or trusts only certain CAs for the issuer's servers: for the
+ * option `keyAccess`. Reads the files now and for each fetch. Throws a `TypeError` for an invalid file.
  *
  * @example createGate({ domain, audience, keyAccess: keyAccess({ caFile: '/etc/ssl/cluster.pem' }) });
  */

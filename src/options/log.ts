@@ -18,11 +18,11 @@ interface LogValues {
   readonly level: LogLevel;
   /** Whether each request has a line, except successful probes. Default: `false`. */
   readonly access: boolean;
-  /** For development: whether lines about errors say what those say. Default: `false`. */
+  /** For development: whether lines about errors contain the errors' messages. Default: `false`. */
   readonly errorMessages: boolean;
 }
 
-/** What the log has, beside errors of the start. */
+/** The options of `jsonLog`. */
 export interface LogOptions extends Given<LogValues> {}
 
 export const LOG_RULES: RulesOf<LogOptions> = {

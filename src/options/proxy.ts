@@ -15,8 +15,8 @@ export const proxyUrl: Rule = textMatching(
 );
 
 /**
- * Makes the way to the provider through a forward proxy, for the option `connect`. `url` is
- * `http://[user[:password]@]host[:port]`. Throws a `TypeError` for another.
+ * Connects to the provider through a forward proxy: for the option `connect`. `url` is
+ * `http://[user[:password]@]host[:port]`. Throws a `TypeError` for any other form.
  *
  * @example createGate({ domain, audience, connect: throughProxy('http://proxy.internal:3128') });
  */

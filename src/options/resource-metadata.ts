@@ -28,11 +28,11 @@ const READABLE = { crossOrigin: ['Access-Control-Allow-Origin', '*'] };
 interface ResourceValues {
   /** The identifier of the resource, as clients see it. */
   readonly url: string;
-  /** Those that clients may ask for. */
+  /** Scopes that clients may request if a challenge contains no scope. */
   readonly scopes: readonly string[] | undefined;
-  /** For people. */
+  /** The human-readable name of this API. */
   readonly name: string | undefined;
-  /** An `https:` URL for developers. */
+  /** The `https:` URL of a page for client developers. */
   readonly documentation: string | undefined;
 }
 

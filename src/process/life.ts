@@ -19,19 +19,19 @@ export type OnStop = () => unknown;
 /** The second argument of `runService` and `runForwardAuth`. */
 export interface Hooks extends Pick<ServiceOptions, 'onError' | 'onResponse'> {
   /**
-   * Awaited before anything listens. Gets the options that the settings gave, without parts that serve one
-   * service alone. If it fails, the log says so, and the process ends with 1.
+   * Called and awaited before the service listens. Gets the options that the settings describe, without parts
+   * that only one service can use. If it fails, the failure is logged, and the process exits with 1.
    */
   readonly onStart?: OnStart | undefined;
-  /** Awaited for ten seconds, after the last response. If it fails, as above. */
+  /** Called after the last response, and awaited for up to ten seconds. If it fails, as for `onStart`. */
   readonly onStop?: OnStop | undefined;
-  /** In place of the log that the settings describe. */
+  /** Replaces the log that the settings describe. */
   readonly log?: ServiceOptions['log'];
-  /** In place of that of the process. */
+  /** Replaces the replay store in the process. */
   readonly replayStore?: ServiceOptions['replayStore'];
-  /** In place of requests to the providers. */
+  /** Replaces requests for signing keys. */
   readonly fetchKeys?: ServiceOptions['fetchKeys'];
-  /** In place of introspection requests. */
+  /** Replaces introspection requests. */
   readonly introspect?: ServiceOptions['introspect'];
 }
 

@@ -21,8 +21,8 @@ export interface Service {
   /** Listens and resolves with the URL. Rejects with Node's error if it cannot, and after `stop`. */
   readonly listen: () => Promise<string>;
   /**
-   * Drains: no new connections. Resolves within ten seconds, after the delay that the options set: `deadline`
-   * if requests were cut off. Later calls return the same promise.
+   * Waits for `shutdownDelaySeconds`, then accepts no connections and drains for up to ten seconds. Resolves
+   * with `deadline` if requests were cut off, otherwise with `drained`. Later calls return the same promise.
    */
   readonly stop: () => Promise<'drained' | 'deadline'>;
 }

@@ -18,26 +18,26 @@ import {
 } from '../gate/options.ts';
 
 interface ListenerValues {
-  /** 0 picks a free one. Default: 3001. */
+  /** The port to listen on; 0 picks a free one. Default: 3001. */
   readonly port: number;
   /** The address to listen on. Default: all. */
   readonly host: string | undefined;
-  /** The largest body, 1 to 16,777,216. Default: 102,400. */
+  /** The maximum size of a request body, 1 to 16,777,216. Default: 102,400. */
   readonly bodyLimitBytes: number;
-  /** How long a handler may take, up to 3,600; 0 for any time. Default: 30. */
+  /** How long a handler may take, up to 3,600; 0 for no limit. Default: 30. */
   readonly handlerTimeoutSeconds: number;
   /** How long a whole request, with its body, may take to arrive, 1 to 3,600. Default: 15. */
   readonly requestTimeoutSeconds: number;
-  /** How long `stop` waits, no longer ready, before it closes the port, up to 60. Default: 0. */
+  /** How long `stop` keeps serving, while `/readyz` returns 503, up to 60. Default: 0. */
   readonly shutdownDelaySeconds: number;
-  /** Called after each response, and for a client that has gone. If it fails, the log says so. */
+  /** Called shortly after each response, and for a client that has gone. A failure is logged. */
   readonly onResponse: OnResponse | undefined;
 }
 
 /** The options of `createService`. */
 export interface ServiceOptions extends Omit<GateOptions, 'onVerdict'>, Given<ListenerValues> {}
 
-/** Of a service, with all defaults. */
+/** The options of a service, with all defaults. */
 export interface ServiceValues extends GateValues, ListenerValues {}
 
 export const SERVICE_RULES: RulesOf<ServiceOptions & GateOptions> = {

@@ -17,11 +17,11 @@ import { ALGORITHMS, type Algorithm } from '../verify/keys/jwk.ts';
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = JsonObject;
 
-/** For DPoP (RFC 9449): ES256. */
+/** A key pair for DPoP proofs (RFC 9449), for ES256. */
 export interface ProofKey {
   /** RFC 7638, base64url: the `cnf.jkt` of a bound token. */
   readonly thumbprint: string;
-  /** RFC 7517: what a proof carries. */
+  /** RFC 7517: the `jwk` in the header of a proof. */
   readonly publicJwk: JsonObject;
   /** Signs proofs. */
   readonly privateKey: KeyObject;
@@ -38,9 +38,9 @@ export interface ProofRequest {
 interface Values {
   /** The host name of the issuer. Default: `issuer.test`. */
   readonly domain: string;
-  /** Of its tokens. Default: `https://api.test`. */
+  /** The `aud` of its tokens. Default: `https://api.test`. */
   readonly audience: string;
-  /** Of its tokens. Default: `RS256`. */
+  /** The signature algorithm of its tokens. Default: `RS256`. */
   readonly algorithm: TestAlgorithm;
 }
 
@@ -81,15 +81,15 @@ const RULES: RulesOf<Values> = {
 
 const DEFAULTS: Values = { domain: 'issuer.test', audience: 'https://api.test', algorithm: 'RS256' };
 
-/** Options that take the test issuer in place of a provider. */
+/** Options that replace the provider with the test issuer. */
 export interface TestOptions {
   readonly domain: string;
-  /** The usual one, whatever stands before. */
+  /** Overrides any `issuer` of options that these are spread over: the default applies. */
   readonly issuer: undefined;
   readonly audience: string;
   readonly algorithms: readonly TestAlgorithm[];
   readonly fetchKeys: () => Promise<{ readonly keys: readonly JsonObject[] }>;
-  /** For the part `introspection`. Its own tokens are active. */
+  /** For the part `introspection`: reports only tokens of this issuer as active. */
   readonly introspect: (token: string) => Promise<JsonObject>;
   /** Only errors are logged. */
   readonly log: LogPart;
@@ -101,11 +101,11 @@ export interface TestIssuer {
   readonly options: TestOptions;
   /** Creates a token that expires in five minutes. */
   readonly token: (claims?: Members) => string;
-  /** Creates one that is no JWT, for the part `introspection`. */
+  /** Creates an opaque token, for the part `introspection`. */
   readonly opaqueToken: (claims?: Members) => string;
-  /** Creates one that is bound to a key (RFC 9449 §6.1). */
+  /** Creates a token bound to a key (RFC 9449 §6.1). */
   readonly boundToken: (key: ProofKey, claims?: Members) => string;
-  /** Creates the header field of such a token. */
+  /** Creates an `authorization` header with a Bearer token. */
   readonly bearer: (claims?: Members) => { authorization: string };
   /** The same as `createProof`. */
   readonly proof: typeof createProof;

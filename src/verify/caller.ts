@@ -21,7 +21,7 @@ class CheckedCaller<Claims> {
   readonly #issuer;
   readonly #scheme;
   readonly #nowMillis;
-  /** As the provider wrote them, or what the schema of the guard `claims` made of them. */
+  /** The token's claims, or the output of the schema in the guard `claims`. */
   readonly claims;
   /** The `DPoP-Nonce` of the response, if a new one is due (RFC 9449 §9). */
   readonly freshNonce;
@@ -74,7 +74,7 @@ class CheckedCaller<Claims> {
     return this.#issuer.issuer;
   }
 
-  /** The tenant of the provider, if its options have tenants. */
+  /** The tenant of the token, if its issuer has tenants. */
   get tenant() {
     return this.#issuer.tenant;
   }
@@ -84,7 +84,7 @@ class CheckedCaller<Claims> {
     return this.#issuer.name;
   }
 
-  /** In milliseconds since the epoch. At that time, end anything that outlives the request. */
+  /** When the token expires, in milliseconds since the epoch. End its streams and WebSockets then. */
   get expiresAtMillis() {
     return Number(this.#claims.exp) * 1000;
   }

@@ -24,31 +24,31 @@ import { ALGORITHM_NAMES, type Algorithm } from './keys/jwk.ts';
 import type { Introspect, Issuer } from './token/verify.ts';
 import { host, httpsUrl, issuerUrl, publicUrl, urlPrefix } from './urls.ts';
 
-/** Of one issuer, with all defaults. */
+/** The options of one issuer, with all defaults. */
 export interface IssuerValues {
   /** The host name of the provider, with a port if it is not 443. */
   readonly domain: string;
-  /** The identifiers of this API at the provider. A token must have one. */
+  /** The identifiers of this API at the provider. A token's `aud` must contain one. */
   readonly audience: readonly string[];
-  /** The issuer (`iss`) of its tokens. Default: `https://<domain>/`. */
+  /** The `iss` of the provider's tokens. Default: `https://<domain>/`. */
   readonly issuer: string;
-  /** The URL of its key set. Default: found by discovery. */
+  /** The URL of the provider's key set. Default: found by discovery. */
   readonly jwksUri: string | undefined;
-  /** Guards read `<claimNamespace>name` where a token has it, else `name`. */
+  /** A guard on `name` reads the claim `<claimNamespace>name` if the token has it, otherwise `name`. */
   readonly claimNamespace: string;
-  /** The claim that holds the scopes. Default: `scope`. */
+  /** The claim that contains the scopes. Default: `scope`. */
   readonly scopeClaim: string;
-  /** `at+jwt` accepts only tokens of RFC 9068. Default: `any`. */
+  /** With `at+jwt`, only RFC 9068 tokens are accepted. Default: `any`. */
   readonly tokenType: 'any' | 'at+jwt';
-  /** The algorithms of its tokens. Default: RS256 alone. */
+  /** The accepted algorithms for token signatures. Default: only RS256. */
   readonly algorithms: readonly Algorithm[];
-  /** Claims that each of its tokens must have. */
+  /** Claims that every token of this issuer must have. */
   readonly requiredClaims: readonly string[];
-  /** What its servers are shown and checked against, made by `keyAccess`. */
+  /** The token for fetching keys, and the CAs for the provider's servers, made by `keyAccess`. */
   readonly keyAccess: KeyAccessPart | undefined;
-  /** The tenants of the provider, made by `tenants`, in place of `issuer`. */
+  /** The provider's tenants, made by `tenants`. Replaces `issuer`. */
   readonly tenants: TenantsPart | undefined;
-  /** Which of its tokens it is asked about, made by `introspection`. */
+  /** Which tokens to introspect, and how, made by `introspection`. */
   readonly introspection: IntrospectionPart | undefined;
 }
 
@@ -75,17 +75,17 @@ export interface Tenants {
 /** Made by `tenants`, for one gate or service. */
 export interface TenantsPart extends Part<'tenants', Tenants> {}
 
-/** Options of each issuer. */
+/** The options of each issuer. */
 export interface IssuerOptions extends Given<Omit<IssuerValues, 'audience'>> {
   /** The host name of the provider, with a port if it is not 443. */
   readonly domain: string;
-  /** The identifier of this API at the provider. Of several, a token must have one. */
+  /** One or more identifiers of this API at the provider. A token's `aud` must contain one. */
   readonly audience: string | readonly string[];
 }
 
 /**
- * Takes the place of the provider: resolves with a key set (RFC 7517 §5). `tenant` is one that has a key set
- * of its own.
+ * Replaces requests for signing keys. Resolves with a key set (RFC 7517 §5): that of `tenant` if each tenant
+ * has its own, otherwise that of the issuer called `name`.
  */
 export type FetchKeys = (
   issuer: IssuerValues,
@@ -93,7 +93,7 @@ export type FetchKeys = (
   tenant?: string,
 ) => Promise<{ readonly keys?: readonly unknown[] }>;
 
-/** Takes the place of an issuer that is asked about a token: `{ active, … }` (RFC 7662 §2.2). */
+/** Replaces introspection requests. Resolves with a response, `{ active, … }` (RFC 7662 §2.2). */
 export type IntrospectToken = (token: string, issuerName: string) => Promise<{ readonly active?: unknown }>;
 
 /** Which tokens of an issuer it is asked about, and as whom. */
@@ -126,19 +126,19 @@ interface CheckValues extends SenderOptions {
   readonly tokenCacheEntries: number;
   /** By how many seconds `exp`, `nbf` and `auth_time` may be off, up to 300. Default: 0. */
   readonly clockToleranceSeconds: number;
-  /** Default: a store of this process. */
+  /** Default: a store in this process. */
   readonly replayStore: CreateReplayStore | undefined;
-  /** How to reach the provider, made by `throughProxy`. */
+  /** The forward proxy to the provider, made by `throughProxy`. */
   readonly connect: ConnectPart | undefined;
-  /** For tests: resolves with an issuer's key set within five seconds, in place of asking the provider. */
+  /** For tests: replaces requests for signing keys. Must resolve within five seconds. */
   readonly fetchKeys: FetchKeys | undefined;
-  /** For tests: resolves within five seconds with what an issuer says of a token, in place of asking it. */
+  /** For tests: replaces introspection requests. Must resolve within five seconds. */
   readonly introspect: IntrospectToken | undefined;
 }
 
-/** Options of the checks of tokens and proofs. Those of an issuer are those of the first. */
+/** The options for checking tokens and proofs. Those of `IssuerOptions` describe the first issuer. */
 export interface VerifyOptions extends IssuerOptions, Given<Omit<CheckValues, 'replayStore'>> {
-  /** A shared store, made by `redisReplayStore`, or a function that says whether a key is new. */
+  /** A shared store, made by `redisReplayStore`, or your own function. Default: a store in this process. */
   readonly replayStore?: ReplayStorePart | IsNewProof | undefined;
   /** Further issuers by name. */
   readonly issuers?: Readonly<Record<string, IssuerOptions>> | undefined;

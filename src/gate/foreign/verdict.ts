@@ -5,11 +5,11 @@ import type { RawRequest } from '../../verify/request/facts.ts';
 import type { Field } from '../replies/reply.ts';
 import type { Access, DecidedAccess } from '../rules/access.ts';
 
-/** Node's own requests fit. `rawHeaders` is as the client sent it. */
+/** A request of Node, or an object like it. `rawHeaders` must be as the client sent them. */
 export interface GateRequest extends RawRequest {
-  /** Not read. If it has headers that `rawHeaders` does not, the adapter is unusable. */
+  /** Used only to detect an adapter that leaves `rawHeaders` empty. */
   readonly headers?: object | undefined;
-  /** Node's. It tells the client's address and certificate, and when the client has left. */
+  /** Node's socket, which has the client's address and certificate, and shows when the client has left. */
   readonly socket?: unknown;
 }
 

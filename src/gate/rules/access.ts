@@ -138,9 +138,9 @@ export const optional: Access<Caller | undefined> = new MadeAccess(
 export const authenticated: Access<Caller> = new MadeAccess('authenticated', 'required', requireCaller);
 
 /**
- * Callers whose valid access token passes every guard. A guard that fails gives 403 (RFC 6750 §3.1),
- * `recentLogin` 401 (RFC 9470 §3). Throws a `TypeError` without guards, for what is no guard, and for more
- * than one `recentLogin` or `claims`.
+ * Callers whose valid access token passes every guard. Otherwise, the response is 403 (RFC 6750 §3.1) or, for
+ * `recentLogin`, 401 (RFC 9470 §3). Throws a `TypeError` without guards, for anything but a guard, and for
+ * more than one `recentLogin` or `claims`.
  *
  * @example get('/api/orders', needs(scope('read:orders'), claimEquals('tenant', 'acme')), listOrders)
  */

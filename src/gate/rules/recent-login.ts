@@ -6,11 +6,11 @@ import { isListOf } from '../../verify/base/encoding.ts';
 import { refuse } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
 
-/** Needs at least one member. */
+/** Needs at least one of the two. */
 export interface LoginDemands {
   /** Values of the claim `acr`, preferred first. */
   readonly acr?: OneOrMore | undefined;
-  /** Since the claim `auth_time`; an integer from 0. */
+  /** How long ago `auth_time` may be: an integer from 0. */
   readonly maxAgeSeconds?: number | undefined;
 }
 

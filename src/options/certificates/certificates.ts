@@ -22,15 +22,15 @@ import type { ClientCertificatesPart } from '../../gate/options.ts';
 import { createList, rangeOf, type IsListed } from './addresses.ts';
 import { FORMS, thumbprintOf, type ReadValue } from './fields.ts';
 
-/** Where the certificate of a client stands: in the TLS socket of the request, or in a field of a proxy. */
+/** Where client certificates come from: the TLS socket of the request, or a header from a proxy. */
 export type CertificateSource = 'tls' | keyof typeof FORMS;
 
 interface CertificateValues {
-  /** `tls`, or the form of the field. */
+  /** `tls`, or the format of the proxy's header. */
   readonly source: CertificateSource;
-  /** The name of the field. Default: that which the proxies of the form use. */
+  /** The name of the header. Default: the usual one for the format. */
   readonly field: string | undefined;
-  /** IP addresses and CIDR ranges of the proxies, or `any` if only the proxy can connect. */
+  /** IP addresses and CIDR ranges of the proxies. Use `any` only if the proxy alone can connect. */
   readonly proxies: 'any' | readonly string[] | undefined;
   /** Whether a Bearer token must be bound to a certificate. Default: `false`. */
   readonly required: boolean;
@@ -80,8 +80,8 @@ const NO_FIELD = 'has no use with tls, which reads no field; remove it';
 const NO_PROXIES = 'is missing; list the addresses of the proxies that send the field';
 
 /**
- * Accepts tokens that are bound to a client certificate (RFC 8705), with that certificate alone: for the
- * option `clientCertificates`. Throws a `TypeError` for an option that is wrong.
+ * Accepts certificate-bound tokens (RFC 8705), each only with its certificate: for the option
+ * `clientCertificates`. Throws a `TypeError` for an option that is wrong.
  *
  * @example createGate({ domain, audience, clientCertificates: clientCertificates({ source: 'tls' }) });
  */

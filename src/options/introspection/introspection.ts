@@ -27,24 +27,24 @@ import { Introspector } from './introspect.ts';
 import { Questions } from './questions.ts';
 
 interface IntrospectionValues {
-  /** The tokens that the issuer is asked about: those that are no JWT, those that are, or both. */
+  /** The kinds of tokens to introspect. */
   readonly tokens: readonly ('opaque' | 'jwt')[];
-  /** Where. Default: the `introspection_endpoint` of the discovery document. */
+  /** The endpoint's URL. Default: the `introspection_endpoint` of the discovery document. */
   readonly uri: string | undefined;
-  /** Who asks: this API as a client of the issuer. */
+  /** The client ID of this API at the issuer. */
   readonly clientId: string;
-  /** Sent as HTTP Basic. Either this or `keyFile`. */
+  /** The client secret, sent as HTTP Basic. Set either this or `keyFile`. */
   readonly clientSecret: string | undefined;
-  /** A private key (PKCS #8) that signs an assertion for each introspection request (`private_key_jwt`). */
+  /** A PEM file with the private key (PKCS #8) that signs client assertions (`private_key_jwt`). */
   readonly keyFile: string | undefined;
-  /** The `kid` of the assertions. */
+  /** The `kid` of client assertions. */
   readonly keyId: string | undefined;
   /**
-   * Whether an opaque token must name this API (`aud`), or the provider says `active` of this API's tokens
-   * alone. Default: `required`.
+   * Whether opaque tokens must have `aud`. With `provider`, they need not: safe only if the endpoint reports
+   * just this API's tokens as active. Default: `required`.
    */
   readonly audience: 'required' | 'provider';
-  /** How long what it says is kept, 0 to 300; 0 keeps nothing. Default: 10. */
+  /** How long to cache a response, 0 to 300; 0 turns caching off. Default: 10. */
   readonly cacheSeconds: number;
 }
 

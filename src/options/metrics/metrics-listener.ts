@@ -15,7 +15,7 @@ import { listen } from '../../service/connection/listen.ts';
 import { Counting } from './metrics.ts';
 
 interface MetricsValues {
-  /** Where the service listens for scrapes, 1 to 65535. Default: nowhere; call `text` instead. */
+  /** The port for scrapes, 1 to 65535. Default: none; serve what `text` returns. */
   readonly port: number | undefined;
   /** The address to listen on. Default: that of the service. */
   readonly host: string | undefined;
@@ -33,8 +33,8 @@ export interface MetricsWithText extends MetricsPart {
 }
 
 /**
- * Counts what gates and services do: for the option `metrics`. With a port, it serves one service. Throws a
- * `TypeError` for an option that is wrong.
+ * Counts what gates and services do: for the option `metrics`. With a port, only one service can use it.
+ * Throws a `TypeError` for an option that is wrong.
  *
  * @example const metrics = createMetrics();
  */

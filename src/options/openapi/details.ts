@@ -22,9 +22,9 @@ export interface OpenApiInfo {
   readonly termsOfService?: string | undefined;
   readonly contact?: object | undefined;
   readonly license?: object | undefined;
-  /** Where the API is. Default: where the document is. */
+  /** Objects with the `url` of the API. Default: the document's own origin. */
   readonly servers?: readonly object[] | undefined;
-  /** Tells readers to get tokens from this issuer (`openIdConnect`). */
+  /** The issuer of tokens: makes the security scheme `openIdConnect`. */
   readonly issuer?: string | undefined;
 }
 
@@ -94,7 +94,7 @@ export interface OperationDetails {
   readonly tags?: readonly string[] | undefined;
   readonly operationId?: string | undefined;
   readonly deprecated?: boolean | undefined;
-  /** Of the body of a response without error. */
+  /** The schema of the body of a successful response. */
   readonly response?: Schema | undefined;
 }
 

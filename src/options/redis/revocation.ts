@@ -73,14 +73,14 @@ interface Named {
   readonly subject: string;
   /** The `client_id`, or `azp`, of a client. */
   readonly client: string;
-  /** The `iss` of its tokens. Default: that of the first issuer. */
+  /** The `iss` of the tokens. Default: that of the first issuer. */
   readonly issuer: string;
 }
 
 interface Lasting {
-  /** For a subject or a client: revokes tokens that were issued until then. Default: now. */
+  /** Only for a subject or client: revokes tokens issued up to this time. Default: now. */
   readonly before: Date;
-  /** 60 to 31,536,000: at least the longest lifetime of a token, plus the tolerance. Default: 86,400. */
+  /** 60 to 31,536,000, at least a token's lifetime plus the clock tolerance. Default: 86,400. */
   readonly keepSeconds: number;
 }
 

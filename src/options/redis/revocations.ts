@@ -51,7 +51,7 @@ interface Naming extends Pick<VerifyOptions, 'domain' | 'issuer'> {
   readonly issuers: Readonly<Record<string, Partial<IssuerOptions>>>;
 }
 
-/** The issuers are those of the first gate or service that takes the part, unless these options name them. */
+/** The issuers are those of the first gate or service that uses the part, unless these options name them. */
 export interface RevocationsOptions extends Given<Naming> {
   /** The address of a server, of a cluster or of sentinels (docs/dpop.md). */
   readonly store: string;
@@ -84,13 +84,13 @@ const NO_STORE = 'is missing; set the URL of the store, such as rediss://store.e
 /** Made by `createRevocations`. */
 export interface RevocationsWithWriters extends RevocationsPart {
   /**
-   * Resolves when the store has confirmed it. Rejects with a `TypeError` for anything that is wrong, and with
-   * an `Error` if the store is unavailable. If the store refuses it, `cause` is its word, such as `NOPERM`.
+   * Resolves when the store has confirmed the change. Rejects with a `TypeError` for an invalid argument, and
+   * with an `Error` if the store is unavailable. If the store refused, `cause` is its code, such as `NOPERM`.
    */
   readonly revoke: (what: Revocation) => Promise<void>;
-  /** Takes back what was revoked under the same name. Resolves and rejects as `revoke` does. */
+  /** Undoes the revocation of the same token, session, subject or client. Settles as `revoke` does. */
   readonly restore: (what: Restoration) => Promise<void>;
-  /** From then on, requests with a token are refused with 503. */
+  /** Closes the connections. From then on, requests with a token get 503. */
   readonly close: () => void;
 }
 

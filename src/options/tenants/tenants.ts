@@ -27,9 +27,9 @@ interface TenantsValues {
   readonly issuer: string;
   /** At most 1,000 tenants, or `['*']` for every tenant of the provider. */
   readonly list: readonly string[];
-  /** A claim that must be the tenant, in a token that has it. Default: `tid`. */
+  /** The claim that, if present, must equal the tenant in `iss`. Default: `tid`. */
   readonly claim: string;
-  /** Where clients get a token: resource metadata name it in place of the template. */
+  /** The authorization server to list in the metadata document: an `https:` URL without a tenant. */
   readonly authorizationServer: string | undefined;
 }
 
@@ -83,8 +83,8 @@ const NO_STRANGERS =
 const NO_SERVER = 'is required by resource metadata; set the URL of the authorization server of your clients';
 
 /**
- * Accepts the tokens of the tenants of one provider, which have an issuer each: for the option `tenants` of
- * an issuer. Throws a `TypeError` for an option that is wrong.
+ * Accepts tokens of a provider with a separate issuer for each tenant: for the option `tenants` of an issuer.
+ * Throws a `TypeError` for an option that is wrong.
  *
  * @example tenants({ issuer: 'https://login.microsoftonline.com/{tenant}/v2.0', list: [tenantId] })
  */

@@ -34,8 +34,8 @@ export interface FetchHandler<Admitted> {
 }
 
 /**
- * Gives a prefix to a Fetch handler: all methods but CONNECT and TRACE, at the prefix and below, unless a
- * route matches. A body is at most `limitBytes` long, at most 1 GiB; the default is `bodyLimitBytes`.
+ * Passes all requests at a prefix and below to a Fetch handler, except CONNECT, TRACE, and requests that a
+ * route matches. A body is at most `limitBytes` long (default: `bodyLimitBytes`; at most 1 GiB).
  * Throws a `TypeError` for anything but a prefix, an access, a handler and these options.
  *
  * @example mount('/graphql', authenticated, (request, { caller }) => yoga.fetch(request, { caller }))

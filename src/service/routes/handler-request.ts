@@ -91,7 +91,7 @@ export class HandlerRequest<Admitted = unknown> {
     return this.#exchange.request.method ?? '';
   }
 
-  /** Node's header fields, without `authorization`, `dpop`, and that of a client certificate. */
+  /** Node's header fields, without `authorization`, `dpop` and the field of a client certificate. */
   get headers(): IncomingHttpHeaders {
     if (this.#headers === undefined) {
       const { authorization: _token, dpop: _proof, ...headers } = this.#exchange.request.headers;
@@ -102,12 +102,12 @@ export class HandlerRequest<Admitted = unknown> {
     return this.#headers;
   }
 
-  /** The client's, if well-formed, for the handler's own requests (W3C Trace Context §3.2). */
+  /** The `traceparent` header, if well-formed, for the handler's own requests (W3C Trace Context §3.2). */
   get traceparent() {
     return traceparentOf(this.#exchange.request.rawHeaders);
   }
 
-  /** The peer's or, if a proxy is trusted, what that says in `X-Forwarded-For`. */
+  /** The peer's address or, if a proxy is trusted, the last address in `X-Forwarded-For`. */
   get clientAddress() {
     return clientAddressOf(this.#exchange.request, this.#options.trustProxy);
   }

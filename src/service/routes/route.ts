@@ -7,7 +7,7 @@ import { isAccess, type DecidedAccess } from '../../gate/rules/access.ts';
 import { parsePattern, parsePrefix } from './pattern.ts';
 import type { BodyInput, QueryInput } from './inputs.ts';
 
-/** `HEAD` runs the route of `GET`. */
+/** A `GET` route also serves `HEAD`. */
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 type ParameterName<Pattern extends string> = Pattern extends `${string}{${infer Name}}${infer Rest}`
@@ -27,7 +27,7 @@ export interface RouteRequest<
   Body = undefined,
 > extends Omit<HandlerRequest<Admitted>, 'parameters' | 'query' | 'body'> {
   readonly parameters: Parameters;
-  /** The output of the route's query schema, or the query itself. */
+  /** The output of the route's query schema or, without one, the query itself. */
   readonly query: Query;
   readonly body: Body;
 }
@@ -172,8 +172,8 @@ export function requireAccess(owner: string, access: unknown) {
 export const upstream = () => ({});
 
 /**
- * Demands an access at each path under a prefix, with or without a route, except the service's own. Other
- * rules and the route's own access still apply. Throws a `TypeError` for anything but a prefix and an access.
+ * Guards a prefix and every path under it, even without a route, but not the service's own paths. Other rules
+ * and the route's own access still apply. Throws a `TypeError` for anything but a prefix and an access.
  *
  * @example runService({ routes, rules: [under('/api/admin', needs(scope('admin')))] });
  */
@@ -265,35 +265,35 @@ type WriteRoute = RouteMaker<WriteInputs, Json | void>;
 
 /**
  * A route for GET and HEAD. An object or array that the handler returns is the JSON body of a 200. Throws a
- * `TypeError` for what is no access, input or handler; a wrong pattern is reported at the start.
+ * `TypeError` for anything but an access, inputs and a handler. An invalid pattern is reported at startup.
  *
  * @example get('/api/orders/{id}', authenticated, ({ parameters }) => orders.find(parameters.id))
  */
 export const get: RouteMaker<ReadInputs, Json> = routeMaker('GET');
 
 /**
- * A route for POST, which may accept a body. Without a result it is a 204. Throws as `get` does.
+ * A route for POST, which may accept a body. If the handler returns nothing: 204. Throws as `get` does.
  *
  * @example post('/api/orders', authenticated, json(Order), ({ body }) => orders.add(body))
  */
 export const post: WriteRoute = routeMaker('POST');
 
 /**
- * A route for PUT, which may accept a body. Without a result it is a 204. Throws as `get` does.
+ * A route for PUT, which may accept a body. If the handler returns nothing: 204. Throws as `get` does.
  *
  * @example put('/api/orders/{id}', authenticated, json(Order), (request) => replaceOrder(request))
  */
 export const put: WriteRoute = routeMaker('PUT');
 
 /**
- * A route for PATCH, which may accept a body. Without a result it is a 204. Throws as `get` does.
+ * A route for PATCH, which may accept a body. If the handler returns nothing: 204. Throws as `get` does.
  *
  * @example patch('/api/orders/{id}', authenticated, json(Change), (request) => changeOrder(request))
  */
 export const patch: WriteRoute = routeMaker('PATCH');
 
 /**
- * A route for DELETE, which may accept a body. Without a result it is a 204. Throws as `get` does.
+ * A route for DELETE, which may accept a body. If the handler returns nothing: 204. Throws as `get` does.
  *
  * @example del('/api/orders/{id}', authenticated, ({ parameters }) => orders.remove(parameters.id))
  */
