@@ -208,7 +208,7 @@ describe('the process', { concurrency: 4 }, () => {
       });
       assert.equal(await service.exited, 2);
       const message = 'cannot listen';
-      const fix = 'set another HOST, PORT or METRICS_PORT, or end the process that has the port';
+      const fix = 'set another HOST, PORT or METRICS_PORT, or end the process that uses the port';
       assert.equal(service.errors(), `${message}: ${address}, port ${port} (EADDRINUSE); ${fix}\n`);
       const line = { level: 'error', message, address, port, code: 'EADDRINUSE' };
       assert.deepEqual(

@@ -229,10 +229,10 @@ export function readGateOptions(given: GateOptions): GateValues {
   return values;
 }
 
-export const NO_PROOFS = 'has no use while the DPoP mode is DISABLED; remove it or set the mode';
+export const NO_PROOFS = 'has no effect while the DPoP mode is DISABLED; remove it, or set another mode';
 
 export const NO_BEARER =
-  'has no use while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it';
+  'has no effect while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it';
 
 export const WRONG_RESOURCE =
   'must be https:// (http:// on loopback), with the origin of the public URL, no "=", no "/" after a path';

@@ -42,7 +42,7 @@ Settings come from the environment, .env and application.yml: see docs/settings.
   --help         print this text
   --version      print the version`;
 
-const LISTEN_ADVICE = 'set another HOST, PORT or METRICS_PORT, or end the process that has the port';
+const LISTEN_ADVICE = 'set another HOST, PORT or METRICS_PORT, or end the process that uses the port';
 
 /** Arguments that need no settings. */
 const TEXTS = new Map([

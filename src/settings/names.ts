@@ -75,7 +75,7 @@ function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   const setting = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
   const right = setting ?? (isSection && written);
   const usual = /^issuers\..*\./.test(name)
-    ? 'if ISSUERS leaves its issuer out, add it there; otherwise correct'
+    ? 'if ISSUERS does not list its issuer, add the issuer; otherwise correct'
     : 'correct';
   const spelling = right ? `write ${right}` : usual;
   const fix = /(^|\.)"/.test(name) ? 'nest the keys that its dots separate,' : spelling;

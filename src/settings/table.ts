@@ -74,7 +74,7 @@ const ofTemplate = (name: 'issuerOrTemplate' | 'addressOrTemplate') => ({
 
 export const isTemplate = (url: unknown): boolean => String(url).includes('{tenant}');
 
-const NO_TEMPLATE = 'has no use without {tenant} in the issuer; write it there, or remove this';
+const NO_TEMPLATE = 'has no effect without {tenant} in the issuer; write it there, or remove this';
 
 /** `earlier` lacks the issuer if it has a problem. */
 const withoutTemplate = <Value>(_: Value, earlier: Earlier) =>
@@ -85,7 +85,7 @@ const requiredByTemplate = (problem: string) => (earlier: Earlier) =>
   isTemplate(earlier.issuer) ? throwProblem(problem) : undefined;
 
 const NO_ADDRESS =
-  'is required by {tenant} in the issuer, since nothing discovers the keys; set the URL of the key set';
+  'is required by {tenant} in the issuer, which turns discovery off; set the URL of the key set';
 
 const NO_TENANTS =
   'is required by {tenant} in the issuer; list the tenants, or write * for every tenant of the provider';

@@ -22,7 +22,7 @@ describe('the DPoP mode', () => {
       for (const dpopMode of MODES.slice(1)) assert.ok(read({ replayStore: make(), dpopMode }).replayStore);
       assert.throws(() => read({ replayStore: make(), dpopMode: 'DISABLED' }), {
         name: 'TypeError',
-        message: 'replayStore: has no use while the DPoP mode is DISABLED; remove it or set the mode',
+        message: 'replayStore: has no effect while the DPoP mode is DISABLED; remove it, or set another mode',
       });
     });
   }
@@ -39,7 +39,7 @@ describe('the DPoP mode', () => {
     assert.throws(() => read(given), {
       name: 'TypeError',
       message:
-        'clientCertificates: required: has no use while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
+        'clientCertificates: required: has no effect while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
     });
   });
 });

@@ -492,11 +492,11 @@ test('refuses as a field what is no name, or has another meaning', () => {
   }
 });
 
-test('says which option is missing or has no use, and what to do', () => {
+test('says which option is missing or has no effect, and what to do', () => {
   for (const [given, problem] of [
     [{}, 'source: is missing; set where certificates come from'],
-    [{ source: 'tls', field: 'A' }, 'field: has no use with tls, which reads no field; remove it'],
-    [{ source: 'tls', proxies: 'any' }, 'proxies: has no use with tls, which reads no field; remove it'],
+    [{ source: 'tls', field: 'A' }, 'field: has no effect with tls, which reads no field; remove it'],
+    [{ source: 'tls', proxies: 'any' }, 'proxies: has no effect with tls, which reads no field; remove it'],
     [{ source: 'pem' }, 'proxies: is missing; list the addresses of the proxies that send the field'],
   ] as const) {
     const expected = new TypeError(`clientCertificates: ${problem}`);
@@ -519,7 +519,7 @@ test('refuses to serve a service from TLS, and to require certificates where no 
   assert.throws(() => createGate({ ...options, dpopMode: 'REQUIRED', clientCertificates: required }), {
     name: 'TypeError',
     message:
-      'clientCertificates: required: has no use while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
+      'clientCertificates: required: has no effect while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
   });
   createGate({ ...options, dpopMode: 'ALLOWED', clientCertificates: required }).close();
 });

@@ -390,10 +390,7 @@ runService({ routes: [
   assert.throws(
     () => execFileSync(process.execPath, ['guard.mjs'], { cwd: directory, env, stdio: 'pipe' }),
     ({ status, stderr }) => {
-      assert.match(
-        String(stderr),
-        /^TypeError: scope read write: not all are scopes; pass each separately$/m,
-      );
+      assert.match(String(stderr), /^TypeError: scope read write: needs scopes, each as its own argument$/m);
       assert.match(String(stderr), /^ +at .*guard\.mjs:4:\d+$/m);
       return status === 1;
     },

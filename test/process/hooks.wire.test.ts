@@ -407,7 +407,7 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
       ],
       [
         { IDP_DPOP_MODE: 'DISABLED' },
-        'has no use while the DPoP mode is DISABLED; remove it or set the mode',
+        'has no effect while the DPoP mode is DISABLED; remove it, or set another mode',
       ],
     ] as const) {
       const { code, errors } = await command(t, [], text, environment);

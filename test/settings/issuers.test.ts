@@ -288,11 +288,11 @@ test('refuses issuers in the map that ISSUERS leaves out, with their lines', () 
   const problems = problemsOf({ environment: { ...environment, ISSUERS: 'partner' }, files });
   assert.match(
     problems[0] ?? '',
-    /^issuers\.other\.domain \(.*, line 6\): is not a setting; if ISSUERS leaves its issuer out, add it there; otherwise correct or/,
+    /^issuers\.other\.domain \(.*, line 6\): is not a setting; if ISSUERS does not list its issuer, add the issuer; otherwise correct or/,
   );
   assert.match(
     problems[1] ?? '',
-    /^issuers\.other\.audience \(.*, line 7\): is not a setting; if ISSUERS leaves its issuer out, add it there; otherwise correct or/,
+    /^issuers\.other\.audience \(.*, line 7\): is not a setting; if ISSUERS does not list its issuer, add the issuer; otherwise correct or/,
   );
   assert.equal(problems.length, 2);
 });

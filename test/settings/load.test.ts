@@ -218,7 +218,7 @@ test('refuses to require certificates of Bearer tokens where none is accepted', 
   const environment = { ...CERTIFICATES, CLIENT_CERT_REQUIRED: 'true', IDP_DPOP_MODE: 'REQUIRED' };
   assert.equal(
     onlyProblem({ environment }),
-    'CLIENT_CERT_REQUIRED (environment): has no use while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
+    'CLIENT_CERT_REQUIRED (environment): has no effect while the DPoP mode is REQUIRED, which accepts no Bearer token; remove it',
   );
   for (const better of [{ CLIENT_CERT_REQUIRED: 'false' }, { IDP_DPOP_MODE: 'ALLOWED' }]) {
     assert.deepEqual(problemsOf({ environment: { ...environment, ...better } }), []);
@@ -239,7 +239,7 @@ test('reads the word any alone, as text or as a list of one, in YAML too', () =>
 test('refuses a replay store while DPoP is off, and accepts it in the other modes', () => {
   const store = { ...REQUIRED, IDP_DPOP_REPLAY_STORE: 'redis://:secret@store.test' };
   const fault =
-    /^IDP_DPOP_REPLAY_STORE \(environment\): has no use while the DPoP mode is DISABLED; remove it or set the mode$/;
+    /^IDP_DPOP_REPLAY_STORE \(environment\): has no effect while the DPoP mode is DISABLED; remove it, or set another mode$/;
   assert.match(onlyProblem({ environment: store }), fault);
   assert.match(onlyProblem({ environment: { ...store, PROFILE: 'A', IDP_DPOP_MODE: 'disabled' } }), fault);
   for (const mode of ['ALLOWED', 'required']) {

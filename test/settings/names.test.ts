@@ -35,7 +35,7 @@ for (const section of [
       assert.ok(problem.startsWith(`${name} (`), problem);
       const isOfIssuer = section === 'issuers' && what === 'a nested key';
       assert.equal(others.length, isOfIssuer ? 2 : 0);
-      const list = isOfIssuer ? 'if ISSUERS leaves its issuer out, add it there; otherwise ' : '';
+      const list = isOfIssuer ? 'if ISSUERS does not list its issuer, add the issuer; otherwise ' : '';
       assert.match(
         problem,
         new RegExp(`/application\\.yml, line ${line}\\): is not a setting; ${list}correct or remove it$`),

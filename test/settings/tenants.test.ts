@@ -65,7 +65,7 @@ test('reads a list of tenants from 1 to 1,000 [§23]', async () => {
 });
 
 const BRACES = /^\w+ \(environment\): may have braces only as \{tenant\}, once, as a whole segment/;
-const NO_TEMPLATE = /has no use without \{tenant\} in the issuer/;
+const NO_TEMPLATE = /has no effect without \{tenant\} in the issuer/;
 
 for (const [what, change, ...expected] of [
   ['a template in the host', { IDP_ISSUER: 'https://{tenant}.test/v2.0' }, BRACES],
@@ -104,7 +104,7 @@ for (const [what, change, ...expected] of [
   [
     'a URL of the keys with a place for tenants, without a template',
     { IDP_ISSUER: '', IDP_TENANTS: '', IDP_JWKS_URI: 'https://login.test/{tenant}/keys' },
-    /^IDP_JWKS_URI \(environment\): has no use without \{tenant\} in the issuer/,
+    /^IDP_JWKS_URI \(environment\): has no effect without \{tenant\} in the issuer/,
   ],
   ['* beside another', { IDP_TENANTS: '*,a' }, /^IDP_TENANTS \(environment\): must be a list of 1 to 1,000/],
   [
@@ -208,7 +208,7 @@ test('says nothing of tenants beside an issuer that is wrong in another way', as
 for (const [change, problem] of [
   [
     { IDP_ISSUER: '' },
-    'IDP_TENANTS (environment): has no use without {tenant} in the issuer; write it there, or remove this',
+    'IDP_TENANTS (environment): has no effect without {tenant} in the issuer; write it there, or remove this',
   ],
   [
     { IDP_TENANTS: '' },
@@ -216,7 +216,7 @@ for (const [change, problem] of [
   ],
   [
     { IDP_JWKS_URI: '' },
-    'is required by {tenant} in the issuer, since nothing discovers the keys; set the URL of the key set',
+    'is required by {tenant} in the issuer, which turns discovery off; set the URL of the key set',
   ],
   [
     { IDP_TENANTS: '*', IDP_JWKS_URI: 'https://login.test/{tenant}/keys' },

@@ -126,7 +126,7 @@ export const WORD = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 function scopeGuard(what: string, description: string, scopes: OneOrMore, demanded: 'every' | 'some'): Guard {
   const name = `${what} ${scopes.join(' ')}`;
-  if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: not all are scopes; pass each separately`);
+  if (!isListOf(WORD, scopes)) throw new TypeError(`${name}: needs scopes, each as its own argument`);
 
   function passes({ scopes: granted }: Caller) {
     const isGranted = (word: string) => granted.includes(word);
@@ -138,7 +138,7 @@ function scopeGuard(what: string, description: string, scopes: OneOrMore, demand
 }
 
 const NO_DEMAND =
-  'demands nothing; give text (claimEquals: or number, boolean; claimIncludes: list; claimCheck: function)';
+  'needs a value: text, number or boolean (claimEquals), texts (claimIncludes, actor), function (claimCheck)';
 
 /** `shown` is what the description has of the code's own; in JavaScript, it may be anything. */
 export function claimGuard(

@@ -75,7 +75,7 @@ const REQUIRED = { source: 'is missing; set where certificates come from' };
 
 const OWNER = 'clientCertificates';
 
-const NO_FIELD = 'has no use with tls, which reads no field; remove it';
+const NO_FIELD = 'has no effect with tls, which reads no field; remove it';
 
 const NO_PROXIES = 'is missing; list the addresses of the proxies that send the field';
 

@@ -80,7 +80,7 @@ const OWNER = 'introspection';
 
 const NOT_ONE = 'needs exactly one of clientSecret and keyFile';
 
-const NO_KEY = 'has no use without keyFile; remove it or set that';
+const NO_KEY = 'has no effect without keyFile; remove it, or set keyFile';
 
 /**
  * Asks an issuer about its tokens (RFC 7662): for the option `introspection` of an issuer. Reads the key file

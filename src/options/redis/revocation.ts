@@ -117,7 +117,7 @@ const KINDS: readonly (readonly [name: 'tokenId' | 'session' | 'subject' | 'clie
 
 const ONLY_TIMED = 'is for a subject or a client alone; remove it';
 
-export const NO_DOMAIN = 'is required to know the issuer; set it where the revocations are made';
+export const NO_DOMAIN = 'is required to know the issuer; pass it to createRevocations';
 
 /** The key of the entry. Throws a `TypeError` for anything that is wrong. */
 export function readRestoration(what: Restoration, issuers: KnownIssuers): string {
@@ -164,7 +164,7 @@ export class KnownIssuers {
     const names = served.map(({ issuer }) => issuer);
     this.#names ??= names;
     const isLacking = names.some((name) => !this.#names?.includes(name));
-    if (isLacking) throwProblem('revocations', 'lack an issuer; name every one where they are made');
+    if (isLacking) throwProblem('revocations', 'lack an issuer; pass every one to createRevocations');
   }
 
   /** The issuer that is meant. Throws a `TypeError` if it is not known. */

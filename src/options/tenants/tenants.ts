@@ -74,7 +74,7 @@ const REQUIRED = {
 
 const OWNER = 'tenants';
 
-const NO_ADDRESS = 'is required by tenants, whose keys nothing discovers; set the URL of their key set';
+const NO_ADDRESS = 'is required by tenants, which turn discovery off; set the URL of their key set';
 
 const NO_STRANGERS =
   'must not contain {tenant} if the list is *: unauthenticated clients could cause key fetches; ' +

@@ -48,7 +48,7 @@ async function serve(t: TestContext, handler: (request: IncomingMessage, respons
 
 test('an access with invalid scopes throws for the first of them, before the gate is called', async () => {
   const gate = await openGate();
-  const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
+  const wrong = (name: string) => new TypeError(`${name}: needs scopes, each as its own argument`);
   assert.throws(() => gate.check(requestWith(), needs(scope('a b'), scope('"'))), wrong('scope a b'));
   await assert.rejects(async () => gate.check(requestWith(), needs(scope('"'))), wrong('scope "'));
   gate.close();

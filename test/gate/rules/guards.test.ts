@@ -243,7 +243,7 @@ for (const [guard, name, refusal] of [
 
 for (const word of ['', 'a b', 'a"b', 'a\\b', 'a\tb', 'a\u007f', 'é', '\u0000', ' ']) {
   test(`refuses ${JSON.stringify(word)} as a scope [RFC 6749 §3.3]`, () => {
-    const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
+    const wrong = (name: string) => new TypeError(`${name}: needs scopes, each as its own argument`);
     assert.throws(() => scope(word), wrong(`scope ${word}`));
     assert.throws(() => scope('good', word), wrong(`scope good ${word}`));
     assert.throws(() => anyScope(word), wrong(`any scope of ${word}`));
@@ -290,8 +290,8 @@ test('takes 1 to 200 characters as the name of a claim check and of a claim, and
 
 const demandsNothing = (name: string) =>
   new TypeError(
-    `${name}: demands nothing; ` +
-      'give text (claimEquals: or number, boolean; claimIncludes: list; claimCheck: function)',
+    `${name}: needs a value: ` +
+      'text, number or boolean (claimEquals), texts (claimIncludes, actor), function (claimCheck)',
   );
 
 test('refuses a guard that demands nothing, such as one made from a missing setting or an empty list [H2]', () => {
@@ -301,7 +301,7 @@ test('refuses a guard that demands nothing, such as one made from a missing sett
   assert.throws(() => claimIncludes('roles', none), demandsNothing('claim roles includes '));
   assert.throws(() => claimIncludes('roles', 'editor' as never), demandsNothing('claim roles includes '));
   assert.throws(() => claimCheck('x', absent), demandsNothing('claims x'));
-  const wrong = (name: string) => new TypeError(`${name}: not all are scopes; pass each separately`);
+  const wrong = (name: string) => new TypeError(`${name}: needs scopes, each as its own argument`);
   assert.throws(() => scope(...none), wrong('scope '));
   assert.throws(() => scope('read', absent), wrong('scope read '));
 });

@@ -33,7 +33,7 @@ for (const [change, problem] of [
   [{ uri: 'https://user@idp.test/' }, /^introspection: uri: must be a URL that begins with https:\/\//],
   [{ clientSecret: undefined }, 'needs exactly one of clientSecret and keyFile'],
   [{ keyFile: KEY_FILE }, 'needs exactly one of clientSecret and keyFile'],
-  [{ keyId: 'k' }, 'keyId: has no use without keyFile; remove it or set that'],
+  [{ keyId: 'k' }, 'keyId: has no effect without keyFile; remove it, or set keyFile'],
   [{ audience: 'none' }, 'audience: must be one of required, provider'],
   [{ cacheSeconds: 301 }, 'cacheSeconds: must be a whole number from 0 to 300'],
   [{ cacheSeconds: -1 }, 'cacheSeconds: must be a whole number from 0 to 300'],
@@ -207,7 +207,7 @@ test('serves one issuer: a second use throws [§11]', () => {
   const part = jwt();
   createGate({ ...TEST, introspection: part }).close();
   assert.throws(() => createGate({ ...TEST, introspection: part }), {
-    message: 'introspection: serves another already; make one more',
+    message: 'introspection: is in use by a gate or service; make another',
   });
 });
 

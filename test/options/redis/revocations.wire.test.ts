@@ -554,7 +554,7 @@ describe('writers', () => {
     const store = await startFakeStore(t, storeWith(new Map()));
     const alone = makeRevocations(`redis://127.0.0.1:${store.port}`, undefined, new TestClock());
     t.after(alone.close);
-    const problem = 'domain: is required to know the issuer; set it where the revocations are made';
+    const problem = 'domain: is required to know the issuer; pass it to createRevocations';
     const unknown = (owner: string) => ({ name: 'TypeError', message: `${owner}: ${problem}` });
     await assert.rejects(alone.revoke({ subject: 'u' }), unknown('revoke'));
     await assert.rejects(alone.restore({ subject: 'u' }), unknown('restore'));
@@ -656,7 +656,7 @@ describe('writers', () => {
     for (const issuers of [{}, { partner }]) {
       assert.throws(() => createRevocations({ store: 'redis://127.0.0.1:1', issuers }), {
         name: 'TypeError',
-        message: 'revocations: domain: is required to know the issuer; set it where the revocations are made',
+        message: 'revocations: domain: is required to know the issuer; pass it to createRevocations',
       });
     }
   });
@@ -699,7 +699,7 @@ describe('writers', () => {
     t.after(revocations.close);
     const lacking = {
       name: 'TypeError',
-      message: 'revocations: lack an issuer; name every one where they are made',
+      message: 'revocations: lack an issuer; pass every one to createRevocations',
     };
     assert.throws(() => createGate({ ...options, revocations }), lacking);
     const issuers = { partner: { domain: 'other.test', audience: 'x' } };

@@ -331,7 +331,11 @@ const other = (options: object) => ({ other: { ...GIVEN, ...options } });
 
 for (const [what, options, problem] of [
   ['the option issuer beside them', { issuer: issuerFor('a') }, /^issuer: stands in tenants\(\{ issuer \}\)/],
-  ['no URL of the keys', { jwksUri: undefined }, /^jwksUri: is required by tenants, whose keys nothing/],
+  [
+    'no URL of the keys',
+    { jwksUri: undefined },
+    /^jwksUri: is required by tenants, which turn discovery off/,
+  ],
   [
     'a key set for each of every tenant',
     { tenants: part({ list: ['*'] }), jwksUri: OWN },
@@ -485,7 +489,7 @@ for (const [options, message] of [
   [{ issuer: issuerFor('a') }, 'issuer: stands in tenants({ issuer }) already; remove it here'],
   [
     { jwksUri: undefined },
-    'jwksUri: is required by tenants, whose keys nothing discovers; set the URL of their key set',
+    'jwksUri: is required by tenants, which turn discovery off; set the URL of their key set',
   ],
   [
     { tenants: part({ list: ['*'] }), jwksUri: OWN },

@@ -197,13 +197,13 @@ test('no route or rule can be made with an invalid guard or input', () => {
     'a schema must have "~standard" of version 1 with a function "validate"; options come second';
   const limit = 'json: limitBytes: must be a whole number from 1 to 16777216';
   for (const [message, make] of [
-    ['scope a b: not all are scopes; pass each separately', () => get('/x', needs(scope('a b')), never)],
-    ['scope a b: not all are scopes; pass each separately', () => under('/x', needs(scope('a b')))],
+    ['scope a b: needs scopes, each as its own argument', () => get('/x', needs(scope('a b')), never)],
+    ['scope a b: needs scopes, each as its own argument', () => under('/x', needs(scope('a b')))],
     [
       'claim é equals 1: needs 1 to 200 printable ASCII characters except ", \\ and =',
       () => get('/x', needs(scope('a'), claimEquals('é', 1)), never),
     ],
-    ['any scope of : not all are scopes; pass each separately', () => post('/x', needs(anyScope('')), never)],
+    ['any scope of : needs scopes, each as its own argument', () => post('/x', needs(anyScope('')), never)],
     [schema, () => post('/x', open, query({} as never), json({} as never), never)],
     [schema, () => post('/x', open, json({} as never, { limitBytes: 0 }), never)],
     [limit, () => post('/x', open, json(undefined, { limitBytes: 0 }), never)],

@@ -323,8 +323,8 @@ test('gives a public URL without its last slash, and one audience as a list', ()
 test('refuses options that do not fit each other', () => {
   const replayStore = redisReplayStore('redis://store.test');
   for (const [given, problem] of [
-    [{ replayStore, dpopMode: 'DISABLED' }, 'replayStore: has no use while the DPoP mode is DISABLED; '],
-    [{ replayStore: () => true, dpopMode: 'DISABLED' }, 'replayStore: has no use while the DPoP mode is'],
+    [{ replayStore, dpopMode: 'DISABLED' }, 'replayStore: has no effect while the DPoP mode is DISABLED; '],
+    [{ replayStore: () => true, dpopMode: 'DISABLED' }, 'replayStore: has no effect while the DPoP mode is'],
     [{ metrics: createMetrics({ port: 81 }), port: 81 }, 'metrics: port: is the port of the service itself'],
   ] as const) {
     const told = problemOf({ ...GIVEN, ...given });
@@ -365,8 +365,11 @@ for (const [what, make, problem] of [
     [
       [{}, 'source: is missing; set where certificates come from'],
       [{ source: 'TLS' }, 'source: must be one of tls, rfc9440, pem, base64, xfcc'],
-      [{ source: 'tls', field: 'X-Cert' }, 'field: has no use with tls, which reads no field; remove it'],
-      [{ source: 'tls', proxies: ['::1'] }, 'proxies: has no use with tls, which reads no field; remove it'],
+      [{ source: 'tls', field: 'X-Cert' }, 'field: has no effect with tls, which reads no field; remove it'],
+      [
+        { source: 'tls', proxies: ['::1'] },
+        'proxies: has no effect with tls, which reads no field; remove it',
+      ],
       [{ source: 'pem' }, 'proxies: is missing; list the addresses of the proxies that send the field'],
       [{ source: 'pem', proxies: '192.0.2.1' }, 'proxies: must be a list of IP addresses and CIDR ranges'],
       [{ source: 'pem', proxies: [] }, 'proxies: must be a list of IP addresses and CIDR ranges'],
