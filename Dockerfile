@@ -15,17 +15,17 @@ FROM ${BASE}
 ENV NODE_ENV=production
 # The log names places in the source.
 ENV NODE_OPTIONS=--enable-source-maps
-# Where the bases have Node.
+# The folders of Node in these base images.
 ENV PATH=/nodejs/bin:/usr/local/bin:/usr/bin:/bin
 WORKDIR /app
 # A program that is mounted here imports 'gatehouse-http' by this name.
 COPY --from=builder /build/package.json package.json
 COPY --from=builder /build/dist dist
-# By number, so that an orchestrator can see that it is not root.
+# A number, so that an orchestrator can see that the user is not root.
 USER 65532:65532
 # Profile B, profile A.
 EXPOSE 3001 8080
-# Nothing else in here could ask. It reads the same settings as the service, and ends within 5 s.
+# The image has no curl. The probe reads the same settings as the service, and ends within 5 s.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=15s --retries=3 CMD ["node", "dist/server.js", "--probe"]
 ENTRYPOINT ["node"]
 CMD ["dist/server.js"]
