@@ -195,7 +195,7 @@ export const ISSUER_SETTINGS = {
 };
 
 function introspectionMisfit(tokens: readonly string[], { issuer, tokenType }: Earlier) {
-  if (isTemplate(issuer)) return 'is not for a template of tenants; remove it';
+  if (isTemplate(issuer)) return 'is not available for a tenant template; remove it';
 
   return tokens.includes('opaque') && tokenType === 'at+jwt'
     ? 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one'

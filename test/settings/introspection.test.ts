@@ -74,13 +74,13 @@ for (const [what, change, problem] of [
     /^IDP_INTROSPECTION \(environment\): must not have opaque beside the token type at\+jwt/,
   ],
   [
-    'a template of tenants',
+    'a tenant template',
     {
       IDP_ISSUER: 'https://idp.test/{tenant}/',
       IDP_TENANTS: 'a',
       IDP_JWKS_URI: 'https://idp.test/keys',
     },
-    /^IDP_INTROSPECTION \(environment\): is not for a template of tenants; remove it$/,
+    /^IDP_INTROSPECTION \(environment\): is not available for a tenant template; remove it$/,
   ],
 ] as const) {
   test(`refuses ${what} [§22, J18]`, () => {

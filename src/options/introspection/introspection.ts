@@ -148,7 +148,7 @@ function createTestAsker(
 
 const NO_PROFILE = 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one';
 
-const NO_TEMPLATE = 'is for an issuer of its own, not for a template of tenants; remove it';
+const NO_TEMPLATE = 'is not available for a tenant template; remove it';
 
 const ONE_OPAQUE =
   'must not have opaque for a second issuer: an opaque token does not say whose it is; remove one';

@@ -66,15 +66,15 @@ function kindsOf({ query, body }: Route, inForce: InForce): readonly Kind[] {
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
   400: 'The request is not well-formed',
-  401: 'A valid access token, and where it is bound a valid proof, is required',
+  401: 'A valid access token is required, with a proof if the token is bound to a key',
   403: 'The access token does not allow this',
   408: 'The request did not arrive in time',
   413: 'The body is too large',
-  415: 'The body has another media type, coding or charset',
+  415: 'The media type, coding or charset of the body is not accepted',
   417: 'The expectation cannot be met',
   422: 'The body does not match its schema',
   431: 'The header fields are too large',
-  500: 'The service has failed',
+  500: 'The service failed',
   503: 'Try again later',
 };
 

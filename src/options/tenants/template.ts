@@ -34,7 +34,7 @@ const withSlot = (rule: Rule): Rule =>
   };
 
 /** Of the option `issuer` beside `tenants`. */
-export const NOT_BOTH = 'stands in tenants({ issuer }) already; remove it here';
+export const NOT_BOTH = 'is already set by tenants({ issuer }); remove it here';
 
 export const TEMPLATE_RULES = {
   issuerOrTemplate: withSlot(ISSUER_RULES.issuer),

@@ -80,7 +80,8 @@ const NO_STRANGERS =
   'must not contain {tenant} if the list is *: unauthenticated clients could cause key fetches; ' +
   'list the tenants, or name one key set';
 
-const NO_SERVER = 'is required by resource metadata; set the URL of the authorization server of your clients';
+const NO_SERVER =
+  'is required by the metadata document; set the URL where clients of every tenant get tokens';
 
 /**
  * Accepts tokens of a provider with a separate issuer for each tenant: for the option `tenants` of an issuer.

@@ -177,14 +177,14 @@ for (const [what, options, message] of [
     'issuers.a: introspection: tokens: must not have opaque for a second issuer: an opaque token does not say whose it is; remove one',
   ],
   [
-    'a template of tenants',
+    'a tenant template',
     () => ({
       ...TEST,
       jwksUri: 'https://idp.test/keys',
       tenants: tenants({ issuer: 'https://idp.test/{tenant}/', list: ['a'] }),
       introspection: jwt(),
     }),
-    'introspection: is for an issuer of its own, not for a template of tenants; remove it',
+    'introspection: is not available for a tenant template; remove it',
   ],
 ] as const) {
   test(`refuses ${what}, and uses no part [§22, J18]`, () => {

@@ -642,7 +642,7 @@ describe('writers', () => {
     [
       'an issuer beside tenants',
       { partner: { ...partner, issuer: 'https://partner.test/', tenants: part() } },
-      /^revocations: issuers\.partner: issuer: stands in tenants\(\{ issuer \}\) already/,
+      /^revocations: issuers\.partner: issuer: is already set by tenants\(\{ issuer \}\)/,
     ],
     ['no domain', { partner: {} }, /^revocations: issuers\.partner: domain: /],
   ] as const) {

@@ -330,7 +330,11 @@ const part = (more: object = {}) => tenants({ issuer: TEMPLATE, list: ['a', 'b',
 const other = (options: object) => ({ other: { ...GIVEN, ...options } });
 
 for (const [what, options, problem] of [
-  ['the option issuer beside them', { issuer: issuerFor('a') }, /^issuer: stands in tenants\(\{ issuer \}\)/],
+  [
+    'the option issuer beside them',
+    { issuer: issuerFor('a') },
+    /^issuer: is already set by tenants\(\{ issuer \}\)/,
+  ],
   [
     'no URL of the keys',
     { jwksUri: undefined },
@@ -344,7 +348,7 @@ for (const [what, options, problem] of [
   [
     'resource metadata without an authorization server',
     { metadata: resourceMetadata({ url: 'https://api.test' }) },
-    /^tenants: authorizationServer: is required by resource metadata/,
+    /^tenants: authorizationServer: is required by the metadata document/,
   ],
   [
     'a fixed issuer that their list yields',
@@ -486,7 +490,7 @@ test('takes 1 to 1,000 words as tenants in code, and counts one that is listed t
 });
 
 for (const [options, message] of [
-  [{ issuer: issuerFor('a') }, 'issuer: stands in tenants({ issuer }) already; remove it here'],
+  [{ issuer: issuerFor('a') }, 'issuer: is already set by tenants({ issuer }); remove it here'],
   [
     { jwksUri: undefined },
     'jwksUri: is required by tenants, which turn discovery off; set the URL of their key set',
@@ -501,7 +505,7 @@ for (const [options, message] of [
   ],
   [
     { metadata: resourceMetadata({ url: 'https://api.test' }) },
-    'tenants: authorizationServer: is required by resource metadata; set the URL of the authorization server of your clients',
+    'tenants: authorizationServer: is required by the metadata document; set the URL where clients of every tenant get tokens',
   ],
   [
     { issuers: other({ issuer: issuerFor('b') }) },
