@@ -315,8 +315,8 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'docs/rules.yml': [
     says`refuses over ${REFUSALS_A_SECOND} request a second`,
     says`has over ${count(STORE_FILLS_UP)} proofs`,
-    says`At ${count(CAPACITY)} DPoP requests`,
-    says`After ${one(MAX_AGE_MILLIS)} requests with its tokens`,
+    says`At ${count(CAPACITY)} proofs, DPoP requests`,
+    says`Once the keys are ${one(MAX_AGE_MILLIS)} old, requests with tokens`,
   ],
   'docs/settings.md': [
     says`of at most ${count(numberIn('src/settings/sources.ts', /status\.size > ([\d_]+)/))} bytes`,
