@@ -43,6 +43,7 @@ const WINDOW = IAT_OFFSET + IAT_LEEWAY;
 
 const REPLAY = 'src/verify/dpop/replay.ts';
 const CAPACITY = constantIn(REPLAY, 'capacity');
+const STORE_PAUSE = constantIn('src/options/redis/link.ts', 'MAX_PAUSE_MILLIS');
 /** A proof stays until its whole bucket has expired. */
 const BUCKET = Math.ceil(WINDOW / numberIn(REPLAY, /windowSeconds \/ (\d+)/));
 const VERDICT_MILLIS = constantIn(REPLAY, 'VERDICT_MILLIS');
@@ -200,7 +201,10 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`cannot be recorded within ${one(same(REPLY_MILLIS, VERDICT_MILLIS))}`,
     says`At most ${count(WAITING_FOR_STORE)} requests wait for the store`,
     says`gets no reply within ${seconds(REPLY_MILLIS)}`,
-    says`Within ${seconds(constantIn('src/options/redis/link.ts', 'MAX_PAUSE_MILLIS') + GREETING_MILLIS)} of the store's recovery`,
+    says`Within ${seconds(STORE_PAUSE + GREETING_MILLIS)} of the store's recovery`,
+    says`sentinels, asked every ${seconds(STORE_PAUSE)}`,
+    // Sentinels tell each other every two seconds, too.
+    says`a \`SENTINEL FAILOVER\` of up to ${seconds(STORE_PAUSE + 2_000)}`,
     says`the listed nodes (one to ${MOST_NODES})`,
     says`one to ${MOST_NODES} sentinels (default port ${constantIn(REDIS_TARGET, 'SENTINEL_PORT')})`,
     says`(by default, at most ${WINDOW} s)`,
