@@ -109,6 +109,16 @@ test('asks the schema once for a cached token, whatever the result', async (t) =
   }
 });
 
+test('asks each schema about a token that another has accepted, and gives the output of its own [§29]', async (t) => {
+  const { gate, request } = gateOf(t);
+  const { caller } = await gate.check(request(SALES), needs(claims(employee().schema)));
+  assert.ok(caller);
+  const named = needs(claims(schemaOf(() => ({ value: { name: 'anna' } }))));
+  assert.deepEqual(gate.authorize(caller, named).caller?.claims, { name: 'anna' });
+  const strict = needs(claims(schemaOf(() => ({ issues: [{ message: 'no' }] }))));
+  assert.equal(gate.authorize(caller, strict).refusal?.status, 403);
+});
+
 test('gives the schema a copy, which it may change [§29]', async (t) => {
   const { gate, request } = gateOf(t);
   const changing = schemaOf((value: any) => {

@@ -70,6 +70,8 @@ describe('the answer about an opaque token', () => {
     [{ nonce: null }, 'accepted'],
     [{ nonce: 'n', token_use: 'access_token' }, 'accepted'],
     [{ nonce: 'n', typ: 'Bearer' }, 'accepted'],
+    // Only the header of a JWT can say so (RFC 9068 §2.1), and this token has none.
+    [{ nonce: 'n', typ: 'at+jwt' }, 'id-token'],
     [{ nonce: 'n', token_type: 'Bearer' }, 'id-token'],
     [{ at_hash: 'h', token_type: 'access_token' }, 'id-token'],
     [{}, 'claim-required', { rules: { requiredClaims: ['scp'] } }],
