@@ -243,6 +243,7 @@ for (const url of [
   'http://api.test/orders\\7',
   'http://api.test/or\nders',
   'http://api.test\\orders',
+  'http://api.test/orders?a\\b',
 ]) {
   test(`the gate refuses the URL ${JSON.stringify(url)} of a Request, which some servers build from what a client sent, with 400 whatever the access [J13]`, async (t) => {
     const gate = await openGate(t);
