@@ -165,6 +165,13 @@ describe('the log', () => {
     for (const frame of frames) assert.match(frame, /^[ep/d]{100,121}\/file\.ts:1:\d+$/);
   });
 
+  test('counts only what it shows among the eight frames, not what runs between them without a file', () => {
+    // Of ten places that V8 keeps, three are of `map`, which has no file.
+    const fall =
+      'const fall = (left) => { if (left === 0) throw new Error("m"); [0].map(() => fall(left - 1)); }; fall(9);';
+    assert.equal([describeBug(thrownAt('/a.ts', fall)).frames].flat().length, 7);
+  });
+
   test('shows the file, line and column of a frame, but not the function, whose name may be made from data', () => {
     for (const path of ['/app/src/a.ts', 'file:///app/src/b.ts', '/app/(1)/d.ts', '/my app/at g.ts']) {
       const named = 'const named = { ["eyJh"]() { throw new Error("m"); } }; named.eyJh();';
