@@ -16,6 +16,7 @@ import { createRouteReaders } from '../../../src/service/create-service.ts';
 import { callerWith, clock, tokenWith, verifyToken } from '../../support/caller.ts';
 import { TestClock } from '../../support/clock.ts';
 import { exchangeOf } from '../../support/exchange.ts';
+import { schemaOf } from '../../support/schemas.ts';
 import { pathSlips } from '../../support/spellings.ts';
 import { createRoutes, startRoutes, type RunningRoutes } from '../../support/routes.ts';
 
@@ -116,6 +117,22 @@ test('logs the frames of an error without its message', async () => {
 test('passes an asynchronous handler the time of the request and no parameters, and sends what the handler returns', async () => {
   const { status, body } = await service.ask('/later', { token: tokenWith() });
   assert.deepEqual([status, body], [200, { user: 'auth0|user', nowMillis: clock.now(), parameters: {} }]);
+});
+
+test('gives a handler the time when access was granted, not that when its body had been checked', async (t) => {
+  const grantedAtMillis = clock.now();
+  const slow = schemaOf((value) => {
+    clock.advance(5_000);
+    return { value };
+  });
+  const app = await startRoutes({
+    routes: [post('/slow', authenticated, json(slow), ({ nowMillis }) => ({ nowMillis }))],
+  });
+  t.after(() => app.stop());
+  const headers = { Authorization: `Bearer ${tokenWith()}`, 'Content-Type': 'application/json' };
+  const { body } = await app.ask('/slow', { method: 'POST', headers, body: '{}' });
+  assert.deepEqual(body, { nowMillis: grantedAtMillis });
+  assert.equal(clock.now(), grantedAtMillis + 5_000);
 });
 
 test('gives a handler the decoded parameters, and no caller on an open route', async () => {

@@ -372,6 +372,8 @@ describe('a route that accepts a body', { timeout: 30_000 }, () => {
     '{"constructor":{"prototype":1}}',
     '{"a":[{"constructor":{"prototype":null,"b":1}}]}',
     '{"__proto__":{"constructor":{"prototype":1}}}',
+    // As deep as a body may be.
+    `${'['.repeat(63)}{"__proto__":1}${']'.repeat(63)}`,
   ];
   for (const body of MEMBERS) {
     test(`refuses the body ${body}, since a member could change a prototype`, async () =>

@@ -1,6 +1,12 @@
 /* Nonces and cross-origin fields over HTTP (RFC 9449 §9). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { authenticated } from '../../../src/gate/rules/access.ts';
+import { get } from '../../../src/service/routes/route.ts';
+import { createSenderCheck } from '../../../src/verify/caller.ts';
+import { clock, settingsWith, tokenWith } from '../../support/caller.ts';
+import { makeProof, nonceAt } from '../../support/proof.ts';
+import { startRoutes } from '../../support/routes.ts';
 import { issue } from '../token/issuer.ts';
 import { ALGS, call, outcome, proofFor, startDpop, valuesOf, type Call } from './dpop-service.ts';
 import { key, strangersKey } from '../sender-fixture.ts';
@@ -79,6 +85,24 @@ test('accepts the nonce of the previous slot, and sends the new one with every r
   const late = await ask(service, old);
   assert.equal(outcome(service, late), '401 proof-nonce');
   assert.notEqual(nonceOf(late), fresh);
+});
+
+test('sends the new nonce with the head of a Response, too, whose body follows in pieces [RFC 9449 §9]', async (t) => {
+  const pieces = ['[1,', '2]'].map((text) => Buffer.from(text));
+  const allowing = { IDP_DPOP_NONCE_SECRET: SECRET, IDP_DPOP_MODE: 'ALLOWED' };
+  const app = await startRoutes({
+    environment: allowing,
+    sender: () => createSenderCheck(settingsWith(allowing), { record: () => 'new' }),
+    routes: [get('/pieces', authenticated, () => new Response(ReadableStream.from(pieces)))],
+  });
+  t.after(() => app.stop());
+  const [bound, uri] = [tokenWith({ cnf: { jkt: key.thumbprint } }), `http://127.0.0.1:${app.port}/pieces`];
+  const about = { token: bound, uri, method: 'GET', nowSeconds: Math.floor(clock.now() / 1000) };
+  const nonce = nonceAt(SECRET, clock.now() - 60_000);
+  const headers = { Authorization: `DPoP ${bound}`, DPoP: makeProof(key, about, { nonce }) };
+  const response = await app.ask('/pieces', { headers });
+  assert.equal(response.status, 200);
+  assert.equal(nonceOf(response), nonceAt(SECRET, clock.now()));
 });
 
 test('does not record a proof without a nonce, and accepts the same jti with the nonce, once [RFC 9449 §11.1]', async () => {
