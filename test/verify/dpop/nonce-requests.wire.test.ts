@@ -96,7 +96,8 @@ test('sends the new nonce with the head of a Response, too, whose body follows i
     routes: [get('/pieces', authenticated, () => new Response(ReadableStream.from(pieces)))],
   });
   t.after(() => app.stop());
-  const [bound, uri] = [tokenWith({ cnf: { jkt: key.thumbprint } }), `http://127.0.0.1:${app.port}/pieces`];
+  const bound = tokenWith({ cnf: { jkt: key.thumbprint } });
+  const uri = `http://127.0.0.1:${app.port}/pieces`;
   const about = { token: bound, uri, method: 'GET', nowSeconds: Math.floor(clock.now() / 1000) };
   const nonce = nonceAt(SECRET, clock.now() - 60_000);
   const headers = { Authorization: `DPoP ${bound}`, DPoP: makeProof(key, about, { nonce }) };
