@@ -41,6 +41,13 @@ async function openIssuers(...failing: string[]) {
   return { issuers, clock, logged: logged!, counted: counted!, asked: asked! };
 }
 
+test('hands the one clock tolerance on to each issuer [RFC 7519 §4.1.4]', () => {
+  const values = readGateOptions({ ...GIVEN, clockToleranceSeconds: 7, fetchKeys: async () => ({ keys: [] }) });
+  const around = { clock: new TestClock(), log: () => {}, count: undefined };
+  const tolerances = createIssuers(values, around).map((issuer) => issuer.clockToleranceSeconds);
+  assert.deepEqual(tolerances, [7, 7]);
+});
+
 test('asks for the keys of each issuer alone, and counts its answers by its name [RFC 8725 §3.8]', async () => {
   const { issuers, asked, counted } = await openIssuers();
   assert.deepEqual(
