@@ -94,7 +94,7 @@ export function parsePrefix(owner: string, prefix: string) {
 const FIXES: readonly (readonly [RegExp, string])[] = [
   [/\*|\.\.\./, 'a route for each path, without wildcard, and {name} for a segment that varies'],
   [/[?#]/, 'the path alone: a query goes into query(), an optional part into a second route'],
-  [/[:<>[\]{}]/, 'a parameter as {name}, which is a whole segment, and each name once'],
+  [/[:<>[\]{}]/, 'a parameter as {name}, of letters, digits and _, as a whole segment, and each name once'],
   [/^/, 'at most a hundred segments, no dot segment, broken escape or control character'],
 ];
 

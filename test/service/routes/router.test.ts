@@ -200,7 +200,7 @@ test('accepts routes of several methods at one path, and finds each', () => {
 const A_TEXT = 'one such as /orders/{id}';
 const NO_WILDCARD = 'a route for each path, without wildcard, and {name} for a segment that varies';
 const PATH_ALONE = 'the path alone: a query goes into query(), an optional part into a second route';
-const PARAMETER = 'a parameter as {name}, which is a whole segment, and each name once';
+const PARAMETER = 'a parameter as {name}, of letters, digits and _, as a whole segment, and each name once';
 const SEGMENTS = 'at most a hundred segments, no dot segment, broken escape or control character';
 
 const noPattern = (fix: string) => `is not a path pattern; write ${fix}`;
