@@ -103,7 +103,7 @@ export class Link implements Client, Events {
 
       connection.becomeReady();
       this.#state = 'ready';
-      if (master !== '') this.#confirmLater();
+      if (master !== '') this.#confirmLater(connection);
       this.#watcher.onReady();
       return true;
     });
@@ -119,14 +119,14 @@ export class Link implements Client, Events {
   }
 
   /** A master that a failover by hand replaces serves for ten seconds more, and then forgets them. */
-  #confirmLater() {
+  #confirmLater(connection: Connection) {
     this.#cancelPause();
     this.#cancelPause = this.#clock.after(MAX_PAUSE_MILLIS, () =>
       this.#locate((_, name, isAgreed) => {
-        if (!this.isUp()) return;
+        if (!this.isUp() || connection !== this.#connection) return;
 
-        if (isAgreed && name !== this.#name) this.#connection?.end('no-master');
-        else this.#confirmLater();
+        if (isAgreed && name !== this.#name) connection.end('no-master');
+        else this.#confirmLater(connection);
       }),
     );
   }

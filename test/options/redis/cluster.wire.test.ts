@@ -949,6 +949,29 @@ describe('sentinels', () => {
     });
   }
 
+  test('whose replies come when another master is found do not lead away from that one', async (t) => {
+    const old = await startFakeStore(t, master());
+    const next = await startFakeStore(t, master());
+    const names = { old: sentinel(() => old.port), next: sentinel(() => next.port) };
+    const watcher = await startFakeStore(t, names.old);
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await stand.logged('revocation store ready');
+    watcher.say = () => undefined;
+    stand.clock.advance(2_000);
+    await watcher.received(4);
+
+    watcher.say = names.next;
+    await old.close();
+    await untilSo(stand, () => stand.logs.length === 3, 500);
+    const [, asking] = watcher.sockets;
+    asking!.write(`-ERR x\r\n${names.old(['SENTINEL'], asking!)}`);
+    await once(asking!, 'close');
+    await untilDue(stand);
+    await turns(50);
+    assert.deepEqual([stand.logs.length, ended(next)], [3, [false]]);
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+  });
+
   test('whose replies come when the store is closed are not asked again', async (t) => {
     const store = await startFakeStore(t, master());
     const good = sentinel(() => store.port);
