@@ -42,7 +42,11 @@ async function openIssuers(...failing: string[]) {
 }
 
 test('hands the one clock tolerance on to each issuer [RFC 7519 §4.1.4]', () => {
-  const values = readGateOptions({ ...GIVEN, clockToleranceSeconds: 7, fetchKeys: async () => ({ keys: [] }) });
+  const values = readGateOptions({
+    ...GIVEN,
+    clockToleranceSeconds: 7,
+    fetchKeys: async () => ({ keys: [] }),
+  });
   const around = { clock: new TestClock(), log: () => {}, count: undefined };
   const tolerances = createIssuers(values, around).map((issuer) => issuer.clockToleranceSeconds);
   assert.deepEqual(tolerances, [7, 7]);
