@@ -38,10 +38,7 @@ export function askEach<Answer>(
 const textIn = (reply: Reply | undefined) =>
   typeof reply === 'string' && reply.startsWith('$') ? reply.slice(1) : undefined;
 
-function numberIn(reply: Reply | undefined) {
-  const [, digits] = /^:(\d+)$/.exec(String(reply)) ?? [];
-  return Number(digits);
-}
+const numberIn = (reply: Reply | undefined) => Number(/^:(\d+)$/.exec(String(reply))?.[1]);
 
 function listIn(reply: Reply | undefined): readonly Reply[] {
   return Array.isArray(reply) ? reply : [];
@@ -137,9 +134,10 @@ export function locateMaster(target: Target, clock: Clock, found: Found) {
     if (master !== undefined) votes.set(master, (votes.get(master) ?? 0) + 1);
     if (isFound) return;
 
-    const [leader] = [...votes].sort(([, one], [, other]) => other - one);
-    const isAgreed = leader !== undefined && leader[1] > target.hosts.length / 2;
+    const [first] = [...votes].sort(([, one], [, other]) => other - one);
+    const [name, count] = first ?? ['', 0];
+    const isAgreed = count > target.hosts.length / 2;
     isFound = isAgreed || heard === target.hosts.length;
-    if (isFound) found(leader ? addressIn(leader[0]) : reason, leader?.[0], isAgreed);
+    if (isFound) found(name ? addressIn(name) : reason, name, isAgreed);
   });
 }

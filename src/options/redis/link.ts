@@ -8,6 +8,8 @@ import type { Address, Target } from './target.ts';
 export const GREETING_MILLIS = 2_000;
 const MIN_PAUSE_MILLIS = 50;
 const MAX_PAUSE_MILLIS = 2_000;
+/** While no sentinel replies: lookups of their names may hang, and each blocks a thread for seconds. */
+const SILENT_PAUSE_MILLIS = 10_000;
 
 /** `-NOPERM` for PING still proves that authentication succeeded. */
 const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
@@ -119,14 +121,14 @@ export class Link implements Client, Events {
   }
 
   /** A master that a failover by hand replaces serves for ten seconds more, and then forgets them. */
-  #confirmLater(connection: Connection) {
+  #confirmLater(connection: Connection, pauseMillis = MAX_PAUSE_MILLIS) {
     this.#cancelPause();
-    this.#cancelPause = this.#clock.after(MAX_PAUSE_MILLIS, () =>
-      this.#locate((_, name, isAgreed) => {
+    this.#cancelPause = this.#clock.after(pauseMillis, () =>
+      this.#locate((where, name, isAgreed) => {
         if (!this.isUp() || connection !== this.#connection) return;
 
         if (isAgreed && name !== this.#name) connection.end('no-master');
-        else this.#confirmLater(connection);
+        else this.#confirmLater(connection, where === 'timeout' ? SILENT_PAUSE_MILLIS : undefined);
       }),
     );
   }

@@ -972,6 +972,29 @@ describe('sentinels', () => {
     assert.equal(await stand.verdict(TOKEN), 'accepted');
   });
 
+  test('of which none replies are asked again after ten seconds, so that few lookups of their names can hang', async (t) => {
+    const store = await startFakeStore(t, master());
+    const good = sentinel(() => store.port);
+    const watchers = [await startFakeStore(t, good), await startFakeStore(t, good)] as const;
+    const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
+    await stand.logged('revocation store ready');
+    for (const { say, pauseMillis } of [
+      { say: () => undefined, pauseMillis: 10_000 },
+      { say: good, pauseMillis: 2_000 },
+    ]) {
+      const counts = watchers.map(({ commands }) => commands.length + 2);
+      for (const watcher of watchers) watcher.say = say;
+      stand.clock.advance(Math.max(...stand.clock.pending));
+      for (const [index, watcher] of watchers.entries()) await watcher.received(counts[index]!);
+      if (say !== good) stand.clock.advance(1_000);
+      for (let count = 0; stand.clock.pending.join() !== String(pauseMillis); count += 1) {
+        assert.ok(count < 10_000, stand.clock.pending.join());
+        await turns(1);
+      }
+    }
+    assert.deepEqual([stand.logs.length, ended(store)], [1, [false]]);
+  });
+
   test('whose replies come when the store is closed are not asked again', async (t) => {
     const store = await startFakeStore(t, master());
     const good = sentinel(() => store.port);
