@@ -73,7 +73,7 @@ for (const { option, maker, path } of ROWS) {
     createOne();
     if (SHARED.includes(option)) return createOne();
 
-    assert.throws(createOne, { message: `${option}: is in use by a gate or service; make another` });
+    assert.throws(createOne, { message: `${option}: already belongs to a gate or service; make another` });
   });
 }
 

@@ -269,7 +269,7 @@ test('serves the issuers of one gate, and shows nothing of its files [§11]', (t
   const { options } = makeIssuer();
   const issuers = { partner: { domain: 'partner.test', audience: 'x', keyAccess: part } };
   createGate({ ...options, issuers, keyAccess: part }).close();
-  const used = 'keyAccess: is in use by a gate or service; make another';
+  const used = 'keyAccess: already belongs to a gate or service; make another';
   assert.throws(() => createGate({ ...options, keyAccess: part }), { message: used });
   assert.throws(() => createGate({ ...options, issuers }), { message: `issuers.partner: ${used}` });
   const wrong = { ...options, keyAccess: { tokenFile: 'x' } };

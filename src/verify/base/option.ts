@@ -143,7 +143,7 @@ export const functionOr = (rule: Rule): Rule =>
   };
 
 /** The problem of a part that may serve no other. */
-export const TAKEN = 'is in use by a gate or service; make another';
+export const TAKEN = 'already belongs to a gate or service; make another';
 
 /** Made by one of the functions that the options name. */
 export class Part<Option extends string, Content> {

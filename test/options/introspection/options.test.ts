@@ -207,7 +207,7 @@ test('serves one issuer: a second use throws [§11]', () => {
   const part = jwt();
   createGate({ ...TEST, introspection: part }).close();
   assert.throws(() => createGate({ ...TEST, introspection: part }), {
-    message: 'introspection: is in use by a gate or service; make another',
+    message: 'introspection: already belongs to a gate or service; make another',
   });
 });
 

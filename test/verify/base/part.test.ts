@@ -80,7 +80,7 @@ for (const name of [...SERVING_ONE, 'metrics'] as const) {
   test(`the part ${name} serves one service, and a second use throws [§11]`, async () => {
     const part = PARTS[name]();
     const service = createService(served, { ...TEST, [name]: part });
-    const message = `${name}: is in use by a gate or service; make another`;
+    const message = `${name}: already belongs to a gate or service; make another`;
     assert.throws(() => createService(served, { ...TEST, [name]: part }), { name: 'TypeError', message });
     if (name !== 'metrics') {
       assert.throws(() => createGate({ ...TEST, [name]: part }), { name: 'TypeError', message });
@@ -103,7 +103,7 @@ for (const name of SERVING_ONE) {
   test(`the part ${name} serves one gate, and a second use throws [§11]`, () => {
     const part = PARTS[name]();
     createGate({ ...TEST, [name]: part }).close();
-    const message = `${name}: is in use by a gate or service; make another`;
+    const message = `${name}: already belongs to a gate or service; make another`;
     assert.throws(() => createGate({ ...TEST, [name]: part }), { name: 'TypeError', message });
   });
 }
@@ -118,7 +118,7 @@ for (const [what, create] of [
     create(options);
     assert.throws(
       () => create(options),
-      /^TypeError: .*keyAccess: is in use by a gate or service; make another$/,
+      /^TypeError: .*keyAccess: already belongs to a gate or service; make another$/,
     );
   });
 }
