@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import {
   claimCheck,
@@ -196,6 +196,33 @@ test('onVerdict is told of requests that admit answers, with the address of thei
       ['/orders', true, '127.0.0.1'],
     ],
   );
+});
+
+test('onVerdict is told the address of a client that left while its keys were fetched [§28]', async (t) => {
+  let release = () => {};
+
+  const left = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+
+  const fetchKeys = async () => {
+    await left;
+    return issuer.options.fetchKeys();
+  };
+
+  const { gate, events } = openGate(t, { fetchKeys });
+  const server = createServer((request, response) => void gate.admit(request, response, mayRead));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const { authorization } = issuer.bearer();
+  client.write(`GET /orders HTTP/1.1\r\nHost: api.test\r\nAuthorization: ${authorization}\r\n\r\n`);
+  const [{ socket }] = await once(server, 'request');
+  socket.once('close', release);
+  client.resetAndDestroy();
+  await left;
+  await gate.check(requestWith('/', READER), mayRead);
+  assert.deepEqual([events[0]?.reason, events[0]?.clientAddress], ['scope-missing', '127.0.0.1']);
 });
 
 test('nothing that onVerdict is told holds a token or a proof [§28]', async (t) => {
