@@ -755,7 +755,7 @@ describe('--check', { concurrency: 4 }, () => {
         [
           'GET /healthz: matches /healthz, which the service serves itself; change the pattern',
           'GET ?: is not a path pattern; write /?',
-          'rules: must be a list of rules that under() makes',
+          'rules: must be a list of rules that under() makes, of the same copy of the package',
           'IDP_DOMAIN (environment): has white space; remove it',
           'PORT (environment): must be a whole number from 0 to 65535',
         ].map((problem) => `configuration: ${problem}`),

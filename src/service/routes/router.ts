@@ -137,7 +137,7 @@ const NO_ROUTE = 'is not a route; make one with get, post, put, patch or del of 
 
 const MISPLACED = 'a route of runForwardAuth takes upstream and no inputs; no other route takes upstream';
 
-const NO_RULE = 'rules: must be a list of rules that under() makes';
+const NO_RULE = 'rules: must be a list of rules that under() makes, of the same copy of the package';
 
 const isPlaced = ({ query, body, handler }: Route, isPolicy: boolean) =>
   (handler === upstream) === isPolicy && !(isPolicy && (query ?? body));

@@ -288,7 +288,7 @@ test('reports every problem of a table of routes at once, each with its route', 
       'GET /a and /a: both match /a, and neither is more specific; give one of them another path',
       'routes[4]: is not a route; make one with get, post, put, patch or del of the same copy of the package',
       'routes[5]: is not a route; make one with get, post, put, patch or del of the same copy of the package',
-      'rules: must be a list of rules that under() makes',
+      'rules: must be a list of rules that under() makes, of the same copy of the package',
     ].join('\n'),
   });
 });

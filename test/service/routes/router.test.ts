@@ -253,7 +253,7 @@ const NO_LISTS = ['routes and rules: must be lists'];
 
 const NO_TABLE = ['routes and rules: must be members of a plain object'];
 
-const NO_RULE = 'rules: must be a list of rules that under() makes';
+const NO_RULE = 'rules: must be a list of rules that under() makes, of the same copy of the package';
 
 for (const [what, routes, problems] of [
   ['an empty object', { routes: [{}] }, strange()],
