@@ -19,8 +19,6 @@ export interface ReadRequest extends GateRequest {
 export function requestOf(request: GateRequest | FetchRequest): ReadRequest {
   if (!isOfNode(request)) return requestOfFetch(request);
 
-  // Once read, Node knows it even if the client has gone.
-  void Object(request.socket).remoteAddress;
   // Some serverless adapters leave `rawHeaders` empty: every field would be overlooked. Node makes `headers`
   // when it is read.
   if (request.rawHeaders.length > 0) return request;

@@ -65,9 +65,8 @@ export function createRefusalReplies(options: ChallengeOptions) {
   const makeOnce = onceForEach(make);
 
   return (refusal: Refusal, scheme: Scheme | undefined): Reply => {
-    const { headers, issues } = refusal;
-    const hasDetails = headers !== undefined || issues !== undefined;
-    return (hasDetails ? make : makeOnce)(refusal, scheme);
+    const details = refusal.headers ?? refusal.issues;
+    return (details ? make : makeOnce)(refusal, scheme);
   };
 }
 
