@@ -65,3 +65,24 @@ test('sends the configured issuer, and null for no audience, where the response 
   const issuer = `https://${DOWN.IDP_DOMAIN}/`;
   assert.deepEqual(JSON.parse(text), { userId: 'ada', email: null, scope: null, issuer, audience: null });
 });
+
+test('asks about a token again at once where IDP_INTROSPECTION_CACHE_SECONDS is 0 [§22]', async (t) => {
+  const endpoint = await startEndpoint(t);
+  const exp = Math.floor(Date.now() / 1000) + 600;
+  endpoint.say = json({ active: true, aud: DOWN.IDP_AUDIENCE, sub: 'ada', exp });
+  const service = await runProcess(t, {
+    environment: {
+      IDP_INTROSPECTION: 'opaque',
+      IDP_INTROSPECTION_URI: endpoint.uri,
+      IDP_INTROSPECTION_CLIENT_ID: 'orders-api',
+      IDP_INTROSPECTION_CLIENT_SECRET: 'sesame',
+      IDP_INTROSPECTION_CACHE_SECONDS: '0',
+    },
+  });
+  await service.logged('listening');
+
+  for (const questions of [1, 2]) {
+    assert.equal((await service.ask('/api/private', { token: 'opaque' })).status, 200);
+    assert.equal(endpoint.questions.length, questions);
+  }
+});

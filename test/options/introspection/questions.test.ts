@@ -135,6 +135,23 @@ describe('introspection requests', () => {
     assert.deepEqual(new Set(await Promise.all([...queued, ...more])), new Set(['accepted']));
   });
 
+  test('that fail let all that waited for them make room for others [§22]', async () => {
+    const { stand, held } = await openHeld();
+    const alike = (token: string) =>
+      present(
+        stand,
+        Array.from({ length: 1_001 }, () => token),
+      );
+    const failing = alike('a');
+    await settle();
+    assert.equal(await stand.verdict('a'), 'too-many-waiting');
+    await held.fail('a');
+    assert.deepEqual(new Set(await Promise.all(failing)), new Set([UNAVAILABLE]));
+    const later = alike('b');
+    await held.answer('b');
+    assert.deepEqual(new Set(await Promise.all(later)), new Set(['accepted']));
+  });
+
   test('of requests that are refused because 1,000 wait take no turn from later ones, not of the same tokens either [§22]', async () => {
     const { stand, held } = await openHeld();
     present(stand, names(64));

@@ -98,6 +98,7 @@ const ROUTES = [
   '/x/{one}/{two}/end',
   '/files/v1.0/a-b_c',
   '/caf%C3%A9',
+  '/reports%2Fall',
 ].map(routeAt);
 
 const router = createRouter(ROUTES);
@@ -113,6 +114,7 @@ for (const [path, pattern, parameters] of [
   ['/x/y/z/end', '/x/{one}/{two}/end', { one: 'y', two: 'z' }],
   ['/files/v1.0/a-b_c', '/files/v1.0/a-b_c', {}],
   ['/caf%c3%a9', '/caf%C3%A9', {}],
+  ['/reports%2fall', '/reports%2Fall', {}],
 ] as const) {
   test(`matches ${path} with the route ${pattern} on decoded segments`, () => {
     const match = router(path)?.matches[0];
@@ -130,6 +132,7 @@ for (const path of [
   '/api/Public',
   '/API/public',
   '/api%2Fpublic',
+  '/reports/all',
   '/api/org',
   '/api/org/7/8',
   '/x/y/z/End',

@@ -134,13 +134,14 @@ test('shows an issue without a path with an empty path', () => {
   assert.deepEqual(shownOf({ message: 'why' }, { message: 'why', path: undefined }), [whole, whole]);
 });
 
-test('shows at most 20 issues, and at most 200 characters of a message or key', () => {
+test('shows the first 20 issues, and at most 200 characters of a message or key', () => {
   const long = 'x'.repeat(201);
-  const issue = { message: long, path: [long, { key: long }] };
-  const shown = shownOf(...Array.from({ length: 21 }, () => issue));
+  const shown = shownOf(
+    ...Array.from({ length: 21 }, (_, at) => ({ message: long, path: [at, long, { key: long }] })),
+  );
   assert.equal(shown.length, 20);
   const cut = long.slice(1);
-  assert.deepEqual(shown[19], { path: [cut, cut], message: cut });
+  assert.deepEqual(shown[19], { path: [19, cut, cut], message: cut });
 });
 
 test('cuts no character in half [RFC 8259 §8.2]', () => {

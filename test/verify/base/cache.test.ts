@@ -32,6 +32,13 @@ test('returns each value for its own key', () => {
   assert.equal(held(memoryOf(6, 'a', 'b', 'c'), 'a', 'b', 'c'), 'abc');
 });
 
+test('returns the value that was offered last, even while an older generation has another', () => {
+  const memory = memoryOf(4, 'a', 'b', 'c');
+  memory.offer(keyOf('a'), () => 'another value of a');
+  assert.equal(memory.get(keyOf('a')), 'another value of a');
+  assert.equal(held(memory, 'b', 'c'), 'bc');
+});
+
 test('returns undefined for a key that was never offered, and keeps its entries', () => {
   const memory = memoryOf(1, 'a');
   assert.equal(memory.get(keyOf('b')), undefined);

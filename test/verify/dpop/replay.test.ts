@@ -165,6 +165,15 @@ test('regains the room of entries once they have expired [docs/dpop.md]', () => 
   );
 });
 
+test('regains the room of what has expired, even if what expires later was recorded first [docs/dpop.md]', () => {
+  const store = new LocalReplayStore(80, 2);
+  assert.equal(store.record(ONE, 'later', NOW + 80, NOW), 'new');
+  assert.equal(store.record(ONE, 'sooner', NOW + 10, NOW), 'new');
+  assert.equal(store.record(ONE, 'another', NOW + 80, NOW), 'full');
+  assert.equal(store.record(ONE, 'another', NOW + 80, NOW + 21), 'new');
+  assert.equal(store.record(ONE, 'later', NOW + 80, NOW + 21), 'seen');
+});
+
 test('regains room a second after expiry when the window is short', () => {
   for (const windowSeconds of [0, 1, 8]) {
     const store = new LocalReplayStore(windowSeconds, 1);

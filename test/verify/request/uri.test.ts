@@ -351,6 +351,12 @@ const URIS: [what: string, fields: readonly string[], rules: UriOptions, uri: st
     { publicUrl: undefined, trustProxy: true },
     'http://outer.test/a%2Fb',
   ],
+  [
+    'its own scheme and host, not those of an earlier hop, where the last hop is empty',
+    ['Host', 'inner.test', 'X-Forwarded-Proto', 'https,', 'X-Forwarded-Host', 'evil.test, '],
+    { publicUrl: undefined, trustProxy: true },
+    'http://inner.test/a%2Fb',
+  ],
   ...(['ws', 'WS', 'https, ws'] as const).map((scheme) => upgrade(scheme, 'http')),
   ...(['wss', 'WSS', 'http,wss'] as const).map((scheme) => upgrade(scheme, 'https')),
 ];
