@@ -36,8 +36,11 @@ for (const [errorMessages, told] of [
 }
 
 test('makes the replay store, the proxy and the revocations of an address each', async () => {
-  const store = 'redis-cluster://store.test';
-  const settings = { dpopReplayStore: store, revocationStore: store, proxy: 'http://proxy.test' };
+  const settings = {
+    dpopReplayStore: 'redis://proofs.test',
+    revocationStore: 'redis-cluster://store.test',
+    proxy: 'http://proxy.test',
+  };
   const { replayStore, connect, revocations } = await createParts(settings);
   assert.ok(Part.is(replayStore) && Part.is(connect));
   assert.equal(Part.contentOf(revocations)?.kind, 'redis-cluster');

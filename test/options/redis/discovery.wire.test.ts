@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test, type TestContext } from 'node:test';
-import { countSlots, locateMaster, rangesIn, slotOf } from '../../../src/options/redis/discovery.ts';
+import {
+  countSlots,
+  locateMaster,
+  rangesIn,
+  redirectionIn,
+  slotOf,
+} from '../../../src/options/redis/discovery.ts';
 import { isMaster } from '../../../src/options/redis/link.ts';
 import type { Reply } from '../../../src/options/redis/resp.ts';
 import { parseTarget } from '../../../src/options/redis/target.ts';
@@ -56,6 +62,11 @@ describe('a map of slots', () => {
         port: 7000,
       }));
   }
+
+  test('has the host that was asked where the master leaves out its own name, and not a replica that has one', () => {
+    const [range] = rangesIn([[':0', ':1', ['$', ':7000'], ['$b.test', ':1']]], ASKED) ?? [];
+    assert.deepEqual(range?.node, { host: ASKED.host, port: 7000 });
+  });
 
   for (const [what, reply] of [
     ['a status', '+OK'],
@@ -121,6 +132,13 @@ describe('a map of slots', () => {
     test(`of ${JSON.stringify(ranges)} has ${count} slots, each of which counts once`, () =>
       assert.equal(countSlots(ranges.map(([first, last]) => ({ first, last, node: ASKED }))), count));
   }
+});
+
+test('a redirection without a host leads to another port of the host that was asked', () => {
+  assert.deepEqual(redirectionIn('-MOVED 1 :7001', ASKED), {
+    address: { host: ASKED.host, port: 7001 },
+    isAsk: false,
+  });
 });
 
 test('a server is a master if it replies so to ROLE', () => {

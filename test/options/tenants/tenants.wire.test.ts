@@ -13,6 +13,7 @@ import {
   upstream,
   type ServiceOptions,
 } from '../../../src/gatehouse.ts';
+import { keyAccess } from '../../../src/key-access.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { createRevocations } from '../../../src/revocations.ts';
@@ -23,7 +24,7 @@ import { Part } from '../../../src/verify/base/option.ts';
 import { createTestLog } from '../../support/settings.ts';
 import { client, otherClient, written } from '../certificates-fixture.ts';
 import { startFakeStore } from '../fake-store.ts';
-import { startCluster } from '../key-access-fixture.ts';
+import { directoryFor, startCluster, TOKEN } from '../key-access-fixture.ts';
 import { asking, bearer, issuer as ofPolicies, startPolicy } from '../forward-auth-fixture.ts';
 import { storeWith } from '../redis/revocations-fixture.ts';
 
@@ -249,12 +250,18 @@ for (const [what, path, asked] of [
   ['shared', 'common/keys', ['/common/keys']],
   ['own', '{tenant}/keys', ['/contoso/keys', '/fabrikam/keys']],
 ] as const) {
-  test(`fetches ${what} keys from addresses of the options alone [§23, J6]`, async (t) => {
+  test(`fetches ${what} keys from addresses of the options alone, each with the token of keyAccess [§23, §25, J6]`, async (t) => {
     const keys = await issuer.options.fetchKeys();
     const documents = ['common', 'contoso', 'fabrikam', 'stranger'].map((name) => [`/${name}/keys`, keys]);
-    const server = await startCluster(t, () => Object.fromEntries(documents), undefined, 'provider');
+    const server = await startCluster(
+      t,
+      () => Object.fromEntries(documents),
+      () => TOKEN,
+      'provider',
+    );
     const jwksUri = `https://localhost:${server.port}/${path}`;
-    const { ask } = await start(t, { jwksUri, fetchKeys: undefined });
+    const access = keyAccess({ tokenFile: directoryFor(t)('token', TOKEN) });
+    const { ask } = await start(t, { jwksUri, keyAccess: access, fetchKeys: undefined });
     for (const [tenant, status] of [
       ['stranger', 401],
       ['contoso', 200],
