@@ -223,6 +223,13 @@ test('a service that has been stopped does not listen again: it would serve with
   }
 });
 
+test('a service does not listen in the turn in which it is stopped either', async () => {
+  const service = make();
+  const stopped = service.stop();
+  await assert.rejects(service.listen(), new Error('the service has been stopped; create another'));
+  assert.equal(await stopped, 'drained');
+});
+
 for (const [what, settings] of [
   ['', {}],
   [' on both ports', { metrics: makeMetrics(0, '127.0.0.1') }],

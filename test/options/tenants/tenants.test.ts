@@ -508,6 +508,17 @@ for (const [options, message] of [
     'tenants: authorizationServer: is required by the metadata document; set the URL where clients of every tenant get tokens',
   ],
   [
+    {
+      tenants: part({ authorizationServer: 'https://login.test/' }),
+      metadata: resourceMetadata({ url: 'https://api.test' }),
+      issuers: other({
+        jwksUri: SHARED,
+        tenants: tenants({ issuer: 'https://other.test/{tenant}', list: ['a'] }),
+      }),
+    },
+    'issuers.other: tenants: authorizationServer: is required by the metadata document; set the URL where clients of every tenant get tokens',
+  ],
+  [
     { issuers: other({ issuer: issuerFor('b') }) },
     'issuers.other: issuer: is also the issuer (iss) of another; give each its own',
   ],

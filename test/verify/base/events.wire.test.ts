@@ -354,6 +354,7 @@ describe('the log', () => {
       'node:eyJh',
       'data:text/javascript,eyJh.js',
       'https://eyJh.js',
+      '/a.js:1:1 eyJh',
       '[eval]',
     ]) {
       assert.doesNotMatch(String(first(file)), /eyJh|eval/, file);

@@ -110,6 +110,21 @@ for (const [condition, response, outcome] of ANSWERS) {
   });
 }
 
+test(
+  'takes the keys and leaves no connection when the body of a 404 for the discovery document never ends [F11]',
+  BOUNDED,
+  async (context) => {
+    const speak = (secure: TLSSocket, request: string) => {
+      const isForKeys = request.startsWith('GET /.well-known/jwks.json ');
+      secure.write(isForKeys ? KEYS : 'HTTP/1.1 404 Not Found\r\nContent-Length: 11\r\n\r\n{');
+    };
+    const server = await start(context, (socket) => speakTls(socket, speak));
+    const domain = `localhost:${server.port}`;
+    await assertOutcome({ domain, issuer: `https://${domain}/`, jwksUri: undefined }, 'keys');
+    await server.closed();
+  },
+);
+
 type Ending = (secure: TLSSocket, socket: Socket) => void;
 
 const ENDINGS: Record<string, Ending> = {
