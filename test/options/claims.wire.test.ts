@@ -57,20 +57,22 @@ test('gives the handler the output of the schema as caller.claims, and all else 
         department: caller.claims.department,
         subject: caller.subject,
         scopes: caller.scopes,
-        claim: caller.claim('scope'),
+        claim: [caller.claim('scope'), caller.claim('iat')],
+        login: caller.hasLoggedInWithin(10_000_000_000),
         expires: caller.expiresAtMillis > 0,
         actor: actorOf(caller),
       })),
     ],
   });
   t.after(() => app.stop());
-  const { body } = await app.ask('/me', { token: tokenWith({ ...SALES, iat: 1 }) });
+  const { body } = await app.ask('/me', { token: tokenWith({ ...SALES, iat: 1, auth_time: 1 }) });
   assert.deepEqual(body, {
     claims: { department: 'sales', since: '1970-01-01T00:00:01.000Z' },
     department: 'sales',
     subject: 'auth0|user',
     scopes: ['read'],
-    claim: 'read',
+    claim: ['read', 1],
+    login: true,
     expires: true,
     actor: 'assistant-7',
   });

@@ -242,7 +242,7 @@ describe('what a decision is told', () => {
     t.after(() => gate.close());
     const { guard, asked, answers, askedTimes } = held();
     const rawHeaders = ['Host', 'a', 'Authorization', issuer.bearer().authorization];
-    const request = { method: 'PUT', url: '/rewritten', originalUrl: '/pay/1?x=1', rawHeaders };
+    const request = { method: 'PUT', url: '/rewritten/elsewhere', originalUrl: '/pay/1?x=1', rawHeaders };
     const verdict = gate.check(request, needs(guard));
     await askedTimes(1);
     answers[0]?.resolve(true);

@@ -25,6 +25,7 @@ import {
   type Caller,
 } from '../../../src/gatehouse.ts';
 import { cors } from '../../../src/cors.ts';
+import { claims } from '../../../src/decisions.ts';
 import { resourceMetadata } from '../../../src/resource-metadata.ts';
 import { jsonLog } from '../../../src/log.ts';
 import { createProof, createProofKey } from '../../../src/testing.ts';
@@ -515,9 +516,13 @@ test('a proof is used once, however many accesses its caller is authorized for [
   const verdict = await gate.check(request, authenticated);
   assert.ok(!verdict.refusal);
   for (let time = 0; time < 3; time += 1) assert.ok(!gate.authorize(verdict.caller, access).refusal);
-  const { refusal } = gate.authorize(verdict.caller, needs(scope('write:orders')));
-  // The error is on the scheme that was used.
-  assert.match(JSON.stringify(refusal?.headers), /DPoP error=\\"insufficient_scope\\"/);
+  const schema = { '~standard': { version: 1 as const, validate: () => ({ value: {} }) } };
+  const { caller: narrowed } = gate.authorize(verdict.caller, needs(claims(schema)));
+  for (const caller of [verdict.caller, narrowed]) {
+    const { refusal } = gate.authorize(caller!, needs(scope('write:orders')));
+    // The error is on the scheme that was used.
+    assert.match(JSON.stringify(refusal?.headers), /DPoP error=\\"insufficient_scope\\"/);
+  }
   assert.equal((await gate.check(request, authenticated)).refusal?.status, 401);
 });
 

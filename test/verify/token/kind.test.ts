@@ -185,6 +185,13 @@ test('refuses a token without one of two required claims [docs/how-a-request-is-
   assert.equal(await verdict(issue({ tid: 'x' }), required('scp', 'tid')), 'claim-required');
 });
 
+test('refuses a token of the RFC 9068 profile, too, without a required claim [docs/how-a-request-is-checked.md]', async () => {
+  const rules = { rules: { ...profile.rules, requiredClaims: ['scp'] } };
+  const typ = 'at+jwt';
+  assert.equal(await verdict(issue(profileClaims, { typ }), rules), 'claim-required');
+  assert.equal(await verdict(issue({ ...profileClaims, scp: 'x' }, { typ }), rules), 'accepted');
+});
+
 for (const name of ['constructor', 'toString', 'hasOwnProperty', '__proto__']) {
   test(`finds a required claim ${name} only when the token itself has it`, async () => {
     assert.equal(await verdict(issue(), required(name)), 'claim-required');
