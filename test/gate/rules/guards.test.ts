@@ -121,6 +121,15 @@ check('a guard of three included values', claimIncludes('roles', ['a', 'b', 'c']
   missing: [{ roles: 'a b' }, { roles: ['a', 'b'] }],
 });
 
+check(
+  'a guard of an included value with a blank, which only a list can have',
+  claimIncludes('roles', ['a b']),
+  {
+    held: [{ roles: ['a b'] }],
+    missing: [{ roles: 'a b' }, { roles: ['a', 'b'] }],
+  },
+);
+
 check('a guard of included values', claimIncludes('roles', ['editor', 'viewer']), {
   held: [
     { roles: ['editor', 'viewer'] },
