@@ -137,11 +137,13 @@ describe('introspection requests', () => {
 
   test('that fail let all that waited for them make room for others [§22]', async () => {
     const { stand, held } = await openHeld();
+
     const alike = (token: string) =>
       present(
         stand,
         Array.from({ length: 1_001 }, () => token),
       );
+
     const failing = alike('a');
     await settle();
     assert.equal(await stand.verdict('a'), 'too-many-waiting');

@@ -118,6 +118,7 @@ test(
       const isForKeys = request.startsWith('GET /.well-known/jwks.json ');
       secure.write(isForKeys ? KEYS : 'HTTP/1.1 404 Not Found\r\nContent-Length: 11\r\n\r\n{');
     };
+
     const server = await start(context, (socket) => speakTls(socket, speak));
     const domain = `localhost:${server.port}`;
     await assertOutcome({ domain, issuer: `https://${domain}/`, jwksUri: undefined }, 'keys');
