@@ -923,6 +923,36 @@ describe('sentinels', () => {
     await stand.logged('revocation store ready', 2);
     assert.deepEqual([ended(old), ended(next)], [[true], [false]]);
     assert.equal(asked(old).length, 0);
+
+    // From then on, the new one is what they must name.
+    for (let count = 0; count < 2; count += 1) {
+      await untilDue(stand);
+      stand.clock.advance(2_000);
+    }
+    await untilDue(stand);
+    assert.deepEqual(ended(next), [false]);
+  });
+
+  test('are asked no more often after the master was lost and found again while one of them was slow', async (t) => {
+    const store = await startFakeStore(t, master());
+    const good = sentinel(() => store.port);
+    const watcher = await startFakeStore(t, good);
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await stand.logged('revocation store ready');
+    watcher.say = () => undefined;
+    stand.clock.advance(2_000);
+    await watcher.received(4);
+    const slow = watcher.sockets.at(-1)!;
+
+    watcher.say = good;
+    store.sockets[0]?.destroy();
+    await stand.logged('revocation store lost');
+    stand.clock.advance(50);
+    await stand.logged('revocation store ready', 2);
+    slow.write(`-ERR x\r\n${good(['SENTINEL'], slow)}`);
+    await once(slow, 'close');
+    await untilDue(stand);
+    assert.deepEqual(ended(store), [true, false]);
   });
 
   for (const [what, replyOf] of [
