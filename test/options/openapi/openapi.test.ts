@@ -251,8 +251,12 @@ describe('inputs', () => {
   test('are a parameter for each member of the query', () => {
     const { schema } = described({
       type: 'object',
-      properties: { after: { type: 'string' }, tag: { type: 'array', items: { type: 'string' } } },
-      required: ['tag'],
+      properties: {
+        after: { type: 'string' },
+        tag: { type: 'array', items: { type: 'string' } },
+        by: { type: 'integer' },
+      },
+      required: ['tag', 'by'],
       additionalProperties: false,
       title: 'Page',
       description: 'which part of the list',
@@ -261,6 +265,7 @@ describe('inputs', () => {
     assert.deepEqual(parameters.slice(1), [
       { name: 'after', in: 'query', required: false, schema: { type: 'string' } },
       { name: 'tag', in: 'query', required: true, schema: { type: 'array', items: { type: 'string' } } },
+      { name: 'by', in: 'query', required: true, schema: { type: 'integer' } },
     ]);
   });
 
