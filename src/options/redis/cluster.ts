@@ -81,8 +81,7 @@ class Cluster implements Client {
   }
 
   #open(node: Address) {
-    const access = { ...this.#target, database: '' };
-    return new Link(access, (found) => found(node), this.#clock, {
+    return new Link(this.#target, (found) => found(node), this.#clock, {
       onReady: () => {
         for (const attempt of this.#waiting) attempt();
         this.#watcher.onReady();
