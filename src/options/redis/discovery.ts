@@ -136,7 +136,8 @@ export function locateMaster(target: Target, clock: Clock, found: Found) {
 
     const [first] = [...votes].sort(([, one], [, other]) => other - one);
     const [name, count] = first ?? ['', 0];
-    const isAgreed = count > target.hosts.length / 2;
+    // One name, such as that of a Kubernetes service, may stand for many.
+    const isAgreed = count > Math.max(1, target.hosts.length / 2);
     isFound = isAgreed || heard === target.hosts.length;
     if (isFound) found(name ? addressIn(name) : reason, name, isAgreed);
   });

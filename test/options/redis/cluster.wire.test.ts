@@ -955,6 +955,21 @@ describe('sentinels', () => {
     assert.deepEqual(ended(store), [true, false]);
   });
 
+  test('do not lead away from a master that works if the address has one name, which may stand for many of them', async (t) => {
+    const old = await startFakeStore(t, master());
+    const watcher = await startFakeStore(
+      t,
+      sentinel(() => old.port),
+    );
+    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    await stand.logged('revocation store ready');
+    watcher.say = sentinel(() => old.port + 1);
+    stand.clock.advance(2_000);
+    await watcher.received(4);
+    await untilDue(stand);
+    assert.deepEqual([stand.logs.length, ended(old)], [1, [false]]);
+  });
+
   for (const [what, replyOf] of [
     ['half of them name another', (isOther: boolean) => (isOther ? ('other' as const) : ('same' as const))],
     ['none of them knows it any more', () => 'none' as const],
@@ -983,19 +998,21 @@ describe('sentinels', () => {
     const old = await startFakeStore(t, master());
     const next = await startFakeStore(t, master());
     const names = { old: sentinel(() => old.port), next: sentinel(() => next.port) };
-    const watcher = await startFakeStore(t, names.old);
-    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
+    const watchers = [await startFakeStore(t, names.old), await startFakeStore(t, names.old)] as const;
+    const stand = await openStand(t, { address: addressOfSentinels(...watchers) });
     await stand.logged('revocation store ready');
-    watcher.say = () => undefined;
+    for (const watcher of watchers) watcher.say = () => undefined;
     stand.clock.advance(2_000);
-    await watcher.received(4);
+    for (const watcher of watchers) await watcher.received(4);
 
-    watcher.say = names.next;
+    for (const watcher of watchers) watcher.say = names.next;
     await old.close();
     await untilSo(stand, () => stand.logs.length === 3, 500);
-    const [, asking] = watcher.sockets;
-    asking!.write(`-ERR x\r\n${names.old(['SENTINEL'], asking!)}`);
-    await once(asking!, 'close');
+    for (const watcher of watchers) {
+      const [, asking] = watcher.sockets;
+      asking!.write(`-ERR x\r\n${names.old(['SENTINEL'], asking!)}`);
+      await once(asking!, 'close');
+    }
     await untilDue(stand);
     await turns(50);
     assert.deepEqual([stand.logs.length, ended(next)], [3, [false]]);

@@ -203,7 +203,8 @@ const ofB = { host: 'b.test', port: 2 };
 
 describe('sentinels', () => {
   for (const [what, replies, decidesAt, expected, agreedOn] of [
-    ['one', [A], 1, ofA, 'a.test:1'],
+    ['one, which agrees with none', [A], 1, ofA],
+    ['two', [A, A], 2, ofA, 'a.test:1'],
     ['two of three', [A, B, B], 3, ofB, 'b.test:2'],
     ['the first two of three', [A, A, B], 2, ofA, 'a.test:1'],
     ['three of four', [A, B, A, A], 4, ofA, 'a.test:1'],
