@@ -1,7 +1,13 @@
 // The revocation store: what Redis or Valkey says of entries, and their writing. Trusts the server. Promises:
 // only whole replies within a second say that there is no entry.
 import type { Clock } from '../../verify/base/clock.ts';
-import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
+import {
+  printable,
+  type Fields,
+  type Log,
+  type LogEvent,
+  type Surroundings,
+} from '../../verify/base/events.ts';
 import { createClient } from './cluster.ts';
 import { REPLY_MILLIS } from './connection.ts';
 import { GREETING_MILLIS, type Watcher } from './link.ts';
@@ -16,7 +22,8 @@ export class RevocationStore implements Watcher {
   readonly kind;
   readonly #client;
   readonly #clock;
-  readonly #logs = new Set<Log>();
+  /** By gate or service: several may share one. */
+  readonly #logs = new Map<Surroundings, Log>();
   /** What waits until a connection is ready. */
   readonly #waiting = new Set<() => void>();
   #last: readonly [event: LogEvent, fields: Fields] | undefined;
@@ -47,10 +54,10 @@ export class RevocationStore implements Watcher {
   }
 
   /** Logs the state and its changes. Returns a function that ends it. */
-  watch(log: Log) {
-    this.#logs.add(log);
-    if (this.#last !== undefined) log(...this.#last);
-    return () => void this.#logs.delete(log);
+  watch(around: Surroundings) {
+    this.#logs.set(around, around.log);
+    if (this.#last !== undefined) around.log(...this.#last);
+    return () => void this.#logs.delete(around);
   }
 
   /** What is under each key, `null` for nothing; `undefined` if the store does not say. */
@@ -145,15 +152,14 @@ export class RevocationStore implements Watcher {
     if (event === this.#last?.[0]) return;
 
     this.#last = [event, fields];
-    for (const log of this.#logs) log(event, fields);
+    for (const log of new Set(this.#logs.values())) log(event, fields);
     this.#tellOutcome();
   }
 }
 
 /** The values of so many keys, if the reply to `MGET` is whole. */
 function valuesIn(reply: Reply | undefined, count: number): readonly Reply[] | undefined {
-  if (!Array.isArray(reply) || reply.length !== count) return undefined;
-  return reply.every(isValue) ? reply : undefined;
+  return Array.isArray(reply) && reply.length === count && reply.every(isValue) ? reply : undefined;
 }
 
 function isValue(reply: Reply) {

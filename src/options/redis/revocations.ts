@@ -160,7 +160,7 @@ class StoredRevocations extends RevocationStore implements Revocations {
 
   join(served: readonly Issuer[], around: Surroundings) {
     this.#issuers.mustHave(served);
-    return { protect: refusing(this, around), leave: this.watch(around.log) };
+    return { protect: refusing(this, around), leave: this.watch(around) };
   }
 
   readonly revoke = async (what: Revocation) => {

@@ -318,6 +318,22 @@ describe('a store that does not tell', () => {
     assert.deepEqual(told, [...ready, 'second: revocation store lost']);
   });
 
+  test('is told once to a log that gates share, for as long as one of them is open [§15]', async (t) => {
+    const { options } = makeIssuer();
+    const issuers = [ISSUER, `https://${options.domain}/`];
+    const { store, revocations, logged } = await startStand(t, { issuers });
+    const told: string[] = [];
+    const log = (event: string) => void (event.startsWith('revocation') && told.push(event));
+    const part: LogPart = Part.make('log', { log, level: 'info', isAccessLogged: false }, true);
+    const gates = [1, 2, 3].map(() => createGate({ ...options, revocations, log: part }));
+    for (const { close } of gates) t.after(close);
+    gates[0]!.close();
+    store.sockets[0]?.destroy();
+    await logged('revocation store lost');
+    const ready = gates.map(() => 'revocation store ready');
+    assert.deepEqual(told, [...ready, 'revocation store lost']);
+  });
+
   test('lets no token pass after the revocations are closed', async (t) => {
     const { store, revocations, verdict } = await startStand(t);
     revocations.close();
