@@ -109,6 +109,12 @@ test('logs a refusal at debug with the fields of the access log, including reaso
   ]);
 });
 
+test('logs a kid without characters, which a key may have [RFC 7517 §4.5]', () => {
+  const { observe, logged } = observing('debug');
+  observe(ARRIVED, { reason: 'expired', kid: '' }, 401);
+  assert.equal(logged()[0]?.kid, '');
+});
+
 test('logs a bug with the method and pattern of the route, else the method of the request, the name of the error and its frames', () => {
   const { observe, logged, summarize } = observing('error');
   const failure = new TypeError('secret');

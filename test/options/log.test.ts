@@ -54,6 +54,26 @@ test('says that it has messages of errors even before it says that lines were dr
   assert.deepEqual(lines, ['error messages are logged', 'log lines dropped', 'unforeseen error']);
 });
 
+test('counts each line that it drops once, and none that its level leaves out [H3]', () => {
+  const lines: unknown[] = [];
+  let unwritten = Infinity;
+
+  const write = (line: string) => {
+    const { message, lines: count } = JSON.parse(line);
+    lines.push([message, count]);
+  };
+
+  const log = createLog('error', write, Date.now, () => unwritten);
+  for (const event of ['unforeseen error', 'listening', 'request refused'] as const) log(event, {});
+  unwritten = 0;
+  for (let count = 0; count < 2; count += 1) log('unforeseen error', {});
+  assert.deepEqual(lines, [
+    ['log lines dropped', 1],
+    ['unforeseen error', undefined],
+    ['unforeseen error', undefined],
+  ]);
+});
+
 for (const [level, ...expected] of [['info', 'stopped'], ['error']] as const) {
   test(`writes nothing after stopped, such as a fetch that fails when the process ends, at level ${level} [§10]`, () => {
     const lines: string[] = [];

@@ -220,7 +220,7 @@ describe('the address', () => {
   });
 
   for (const status of [400, 401, 403, 500]) {
-    test(`is looked for again after a discovery document of status ${status}, which is a failure [§22]`, async (t) => {
+    test(`is looked for again after each discovery document of status ${status}, which is a failure [§22]`, async (t) => {
       const endpoint = await startEndpoint(t);
       endpoint.documentStatus = status;
       const logs: unknown[] = [];
@@ -231,7 +231,11 @@ describe('the address', () => {
           void logs.push([event, reason, code].filter(Boolean)),
       };
       const questions = new Questions('idp', askerFor(endpoint, { isDiscovered: true }), around);
-      assert.ok((await questions.answerTo(TOKEN, 'digest')) instanceof Refused);
+      // The second one, too: it is forgotten although the issuer is lost already.
+      for (const digest of ['a', 'b']) {
+        assert.ok((await questions.answerTo(TOKEN, digest)) instanceof Refused);
+      }
+      assert.equal(endpoint.fetches, 2);
 
       endpoint.documentStatus = undefined;
       const answer = await questions.answerTo(TOKEN, 'digest');

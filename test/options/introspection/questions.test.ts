@@ -304,6 +304,19 @@ describe('after failures', () => {
     assert.deepEqual(messages(stand).slice(1), ['introspection lost', 'introspection ready']);
   });
 
+  test('the first success ends that, although a later introspection request had one before the failures [§22]', async () => {
+    const { stand, held } = await openHeld();
+    present(stand, ['slow', 'quick', ...names(5)]);
+    await settle();
+    await held.answer('quick');
+    for (const token of names(5)) await held.fail(token);
+    assert.equal(await stand.verdict('x'), UNAVAILABLE);
+    await held.answer('slow');
+    present(stand, ['y']);
+    await settle();
+    assert.equal(stand.asked.at(-1), 'y');
+  });
+
   test('an introspection request that gets a 400 leaves that second to the next one, so that no unauthenticated client uses it up [§22]', async () => {
     const stand = await openAfter(5);
     stand.clock.advance(1_000);

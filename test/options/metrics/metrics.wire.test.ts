@@ -252,6 +252,19 @@ test('keeps what it has counted when another gate begins to share it, since a co
   assert.ok(metrics.text().includes('\ngatehouse_tokens_total{result="verified"} 1\n'));
 });
 
+test('keeps what it has counted of a service that stops, since a counter never falls [§11]', () => {
+  const metrics = createMetrics();
+  const { count, meter, watch } = Part.contentOf(metrics);
+  const store = { replayStore: new LocalReplayStore(60) };
+  const unwatch = watch({ name: 'x', issuers: [], ...store, routes: [], ownRoutes: [] });
+  count('token', 'verified');
+  meter.requestBegan();
+  meter.requestEnded('GET', '/a', 200, 2);
+  unwatch();
+  assert.ok(metrics.text().includes('\ngatehouse_tokens_total{result="verified"} 1\n'));
+  assert.match(metrics.text(), /_seconds_sum\{http_route="\/a",.*\} 2\n/);
+});
+
 test('shows the age of keys in seconds', () => {
   const keys = { ageMillis: () => 90_000, usable: () => 2 };
   const metrics = createMetrics();

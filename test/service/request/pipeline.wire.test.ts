@@ -384,6 +384,20 @@ test('turns whatever the pipeline throws into a 500 with a log line', async () =
   );
 });
 
+test('is idle after a request whose client had gone before it began to be served [§10]', async () => {
+  const { way } = await createRoutes({ routes: [] });
+  const responder = new Responder({ respond: () => ({}) }, way.replies, way.observer, clock);
+  const { exchange } = exchangeOf(requestOf('GET', '/x'), { destroyed: true });
+  responder.hold();
+  responder.respond(exchange);
+  responder.release();
+  // What it waits for may take a turn.
+  await new Promise(setImmediate);
+  const idle: string[] = [];
+  responder.whenIdle(() => idle.push('now'));
+  assert.deepEqual(idle, ['now']);
+});
+
 /** A request without a connection, as the pipeline reads it. */
 const requestOf = (method: string, url: string, ...fields: string[]) =>
   Object.assign(new EventEmitter(), {
