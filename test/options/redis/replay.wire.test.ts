@@ -177,6 +177,12 @@ describe('replies of the store', () => {
     store.say = afterGreeting('-OOM x\r\n');
     assert.equal(await client.record('e'), 'unavailable');
     assert.equal(client.logs.length, 4);
+
+    // A verdict as well: only a server that may write says so.
+    store.say = say;
+    client.clock.advance(2_000);
+    assert.equal(await client.record('d'), 'seen');
+    assert.deepEqual([told().at(-1), client.isUp()], ['replay store ready', true]);
   });
 
   for (const word of ['READONLY', 'LOADING', 'MASTERDOWN', 'NOAUTH', 'CLUSTERDOWN', 'MOVED']) {
