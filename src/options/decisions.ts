@@ -134,12 +134,12 @@ class Asking {
     request: unknown,
     clock: Clock,
   ): Promise<Outcome> {
-    this.#waiting += 1;
-
     const outcome = new Promise<Outcome>((resolve) => {
+      // First: a request of another server may throw.
+      const ignore = onLoss(request, () => end('gone'));
       // After the turn: this timer may be late, and the decision on its way.
       const cancel = clock.after(this.#limitMillis, () => setImmediate(end, 'timeout'));
-      const ignore = onLoss(request, () => end('gone'));
+      this.#waiting += 1;
       let isOver = false;
 
       const end = (ended: Outcome) => {

@@ -638,6 +638,26 @@ test('an answer after the time limit makes room for no other request [J10]', asy
   await Promise.all(waiting);
 });
 
+test('a request whose connection cannot be watched is a bug, and leaves no timer and takes no place [docs/decisions.md]', async (t) => {
+  const app = await start(t, { routes: [] });
+  const guard = decision('watched', async () => true, { timeoutSeconds: 1.777 });
+  const facts = { method: 'GET', host: 'a', path: '/', rawHeaders: [] };
+  const known = { caller: callerWith({}) };
+
+  const ask = async (request: object) => {
+    const asked = { facts, demands: [needs(guard)], isServed: true, known, request };
+    return (await app.way.decide(asked)).reason;
+  };
+
+  const on = () => {
+    throw new TypeError('no events here');
+  };
+
+  for (let count = 0; count < 1_000; count += 1) assert.equal(await ask({ socket: { on } }), 'bug');
+  assert.ok(!clock.pending.includes(1_777));
+  assert.equal(await ask({}), undefined);
+});
+
 test('a client that has left already, and each whose connection closes, aborts the signal at once [J19]', async (t) => {
   const { guard, asked, askedTimes } = held();
   const app = await start(t, { routes: [] });
