@@ -118,9 +118,25 @@ const TENANTS = {
   ISSUER_PARTNER_TENANTS: 'a',
 };
 
+const SENTINELS = 'redis-sentinel://localhost:1,localhost:2,localhost:3?master=main';
+
 for (const [what, own, threads] of [
   ['one issuer, a proxy and a store of proofs', {}, 6],
   ['a store of revocations, too', { REVOCATION_STORE: 'redis://localhost:1' }, 8],
+  [
+    'a store of proofs with three sentinels',
+    { IDP_DPOP_MODE: 'REQUIRED', IDP_DPOP_REPLAY_STORE: SENTINELS },
+    10,
+  ],
+  [
+    'a cluster and sentinels, with two hosts each',
+    {
+      IDP_DPOP_MODE: 'REQUIRED',
+      IDP_DPOP_REPLAY_STORE: 'redis-cluster://localhost:1,localhost:2',
+      REVOCATION_STORE: 'redis-sentinel://localhost:3,localhost:4?master=main',
+    },
+    12,
+  ],
   ['a further issuer that is asked about tokens', { ...PARTNER, ...ASKED }, 10],
   ['a further issuer alone with tenants', { ...PARTNER, ...TENANTS }, 48],
 ] as const) {

@@ -120,16 +120,18 @@ async function endWithReport(service: ListeningService, deployment: Deployment, 
 
 /**
  * Only half of libuv's threads resolve names, and a lookup that hangs blocks one. Each issuer gets a thread,
- * and another where it is asked about tokens; so do the proxy, each store, and each fetch of the keys of a
- * tenant.
+ * and another where it is asked about tokens; so do the proxy, each store, its further hosts, and each fetch
+ * of the keys of a tenant.
  */
-function prepareLookups({ issuers, revocationStore }: Settings) {
+function prepareLookups({ issuers, dpopReplayStore, revocationStore }: Settings) {
   const all = Object.values(issuers);
   const asked = all.filter(({ introspectionTokens }) => introspectionTokens);
-  const ofStores = revocationStore === undefined ? 2 : 3;
+  // Commas are between hosts: one in a password costs two threads.
+  const ofStoresAndProxy =
+    `${dpopReplayStore}${revocationStore}`.split(',').length + (revocationStore ? 2 : 1);
   // As many are fetched at a time.
   const ofTenants = all.some(({ jwksUri }) => isTemplate(jwksUri)) ? 20 : 0;
-  process.env.UV_THREADPOOL_SIZE ??= String(2 * (all.length + asked.length + ofStores + ofTenants));
+  process.env.UV_THREADPOOL_SIZE ??= String(2 * (all.length + asked.length + ofStoresAndProxy + ofTenants));
   // `process.exit` waits for lookups, and those of glibc may take 10 s for each name server.
   process.env.RES_OPTIONS ??= 'timeout:1 attempts:2';
 }

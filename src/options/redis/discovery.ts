@@ -131,7 +131,7 @@ export function locateMaster(target: Target, clock: Clock, found: Found) {
 
   askEach(target, clock, words, masterIn, (master, reason) => {
     heard += 1;
-    if (master !== undefined) votes.set(master, (votes.get(master) ?? 0) + 1);
+    if (master) votes.set(master, (votes.get(master) ?? 0) + 1);
     if (isFound) return;
 
     const [first] = [...votes].sort(([, one], [, other]) => other - one);
