@@ -96,8 +96,9 @@ const MOST_NODES = word(1 + numberIn(REDIS_TARGET, /\{HOST\}\)\{0,(\d+)\}/));
 
 /** For each lookup: only half of libuv's threads resolve names. */
 const THREADS = numberIn(RUN, /String\((\d+) \* \(all/);
-const STORES = numberIn(RUN, /revocationStore === undefined \? (\d+)/);
-const STORES_WITH_REVOCATION = numberIn(RUN, /revocationStore === undefined \? \d+ : (\d+)/);
+/** With the one host that stands before the first comma, or for no store. */
+const STORES = 1 + numberIn(RUN, /revocationStore \? \d+ : (\d+)/);
+const STORES_WITH_REVOCATION = 1 + numberIn(RUN, /revocationStore \? (\d+)/);
 const FETCHES_OF_TENANTS = same(numberIn(RUN, /isTemplate\(jwksUri\)\) \? (\d+)/), constantIn(SLOTS, 'MOST'));
 
 const MANIFESTS = 'docs/kubernetes.yaml';
@@ -331,6 +332,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`consists of ${1 + numberIn(OPTIONS, /ISSUER_NAME = .*\{(\d+),/)} to ${1 + numberIn(OPTIONS, /ISSUER_NAME = .*,(\d+)\}/)} lowercase letters`,
     says`needs ${THREADS * STORES} of them, plus ${THREADS} for each issuer (${2 * THREADS} with introspection)`,
     says`${THREADS * (STORES_WITH_REVOCATION - STORES)} for a revocation store`,
+    says`${THREADS} for each further host of a store`,
     says`and ${THREADS * FETCHES_OF_TENANTS} if tenants have their own key sets`,
   ],
   'docs/speed.md': [
