@@ -134,9 +134,13 @@ async function firstOutcomes(
     // No second attempt.
     keys.close();
   });
-  const stores = [replayStore.firstOutcome, Part.contentOf(revocations)?.firstOutcome];
   const probed = Promise.all(issuers.map(probeOf));
-  await Promise.all([...fetched, ...stores, probed]);
+  await Promise.all([
+    ...fetched,
+    replayStore.firstOutcome,
+    Part.contentOf(revocations)?.firstOutcome,
+    probed,
+  ]);
   clearInterval(awake);
   return probed;
 }

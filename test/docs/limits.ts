@@ -330,7 +330,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
   'docs/several-issuers.md': [
     says`up to ${1 + MAX_ISSUERS} issuers`,
     says`consists of ${1 + numberIn(OPTIONS, /ISSUER_NAME = .*\{(\d+),/)} to ${1 + numberIn(OPTIONS, /ISSUER_NAME = .*,(\d+)\}/)} lowercase letters`,
-    says`needs ${THREADS * STORES} of them, plus ${THREADS} for each issuer (${2 * THREADS} with introspection)`,
+    says`needs ${THREADS * STORES}, plus ${THREADS} for each issuer (${2 * THREADS} with introspection)`,
     says`${THREADS * (STORES_WITH_REVOCATION - STORES)} for a revocation store`,
     says`${THREADS} for each further host of a store`,
     says`and ${THREADS * FETCHES_OF_TENANTS} if tenants have their own key sets`,

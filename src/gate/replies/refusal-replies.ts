@@ -158,12 +158,12 @@ export function createReplies(
   const replyToRefusal = createRefusalReplies(options);
 
   function complete(record: RequestRecord, { rawHeaders }: RawRequest): Replied {
-    if (record.reply !== undefined) return record as Replied;
+    if (record.reply) return record as Replied;
 
     const { refusal, thrown, facts, route } = record;
     // First: an error has frames only until its stack is read.
     const bug = refusal === undefined ? describeBug(thrown?.error) : undefined;
-    if (thrown !== undefined) {
+    if (thrown) {
       const about = { method: facts?.method || null, route: route?.pattern ?? null };
       void ignoreErrors(() => onError(thrown.error, about));
     }

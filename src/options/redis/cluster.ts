@@ -202,6 +202,6 @@ export function createClient(url: string, clock: Clock, watcher: Watcher): Clien
     return new Link(target, (found) => locateMaster(target, clock, found), clock, watcher);
   }
 
-  const [address] = target.hosts;
-  return new Link(target, (found) => found(address ?? ''), clock, watcher);
+  const [address = ''] = target.hosts;
+  return new Link(target, (found) => found(address), clock, watcher);
 }

@@ -96,16 +96,16 @@ export class Link implements Client, Events {
   onOpen(connection: Connection) {
     const { credentials, database, master } = this.#access;
     if (credentials.length > 0) connection.send(['AUTH', ...credentials], isOk);
-    if (database !== '') connection.send(['SELECT', database], isOk);
+    if (database) connection.send(['SELECT', database], isOk);
     // A sentinel may be late: what it names must say that it is a master.
-    if (master !== '') this.#checkRole(connection);
+    if (master) this.#checkRole(connection);
 
     connection.send(['PING'], (reply) => {
       if (typeof reply !== 'string' || !GREETING.test(reply)) return false;
 
       connection.becomeReady();
       this.#state = 'ready';
-      if (master !== '') this.#confirmLater(connection);
+      if (master) this.#confirmLater(connection);
       this.#watcher.onReady();
       return true;
     });

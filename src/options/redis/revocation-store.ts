@@ -56,7 +56,7 @@ export class RevocationStore implements Watcher {
   /** Logs the state and its changes. Returns a function that ends it. */
   watch(around: Surroundings) {
     this.#logs.set(around, around.log);
-    if (this.#last !== undefined) around.log(...this.#last);
+    if (this.#last) around.log(...this.#last);
     return () => void this.#logs.delete(around);
   }
 
