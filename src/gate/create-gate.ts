@@ -69,8 +69,8 @@ export function createGateMethods({ early, decide, replies, observer, tell, cloc
     const facts = readFacts(request);
     if (facts instanceof Refused) return turnedAwayBy(facts);
 
-    // For `tell`: once read, Node knows it even if the client has gone.
-    void Object(facts.socket).remoteAddress;
+    // Once read, Node knows it even if the client has gone.
+    if (tell) void Object(facts.socket).remoteAddress;
     return early?.(facts) ?? decide({ facts, demands: [access], isServed: true, request: given });
   }
 

@@ -135,7 +135,7 @@ class Asking {
     clock: Clock,
   ): Promise<Outcome> {
     const outcome = new Promise<Outcome>((resolve) => {
-      // First: a request of another server may throw.
+      // First, since the request of another server may throw.
       const ignore = onLoss(request, () => end('gone'));
       // After the turn: this timer may be late, and the decision on its way.
       const cancel = clock.after(this.#limitMillis, () => setImmediate(end, 'timeout'));

@@ -126,7 +126,7 @@ async function endWithReport(service: ListeningService, deployment: Deployment, 
 function prepareLookups({ issuers, dpopReplayStore, revocationStore }: Settings) {
   const all = Object.values(issuers);
   const asked = all.filter(({ introspectionTokens }) => introspectionTokens);
-  // Commas are between hosts: one in a password costs two threads.
+  // A comma stands between hosts. One in a password costs two threads more.
   const ofStoresAndProxy =
     `${dpopReplayStore}${revocationStore}`.split(',').length + (revocationStore ? 2 : 1);
   // As many are fetched at a time.

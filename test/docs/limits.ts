@@ -205,7 +205,7 @@ export const LIMITS: Readonly<Record<string, readonly string[]>> = {
     says`Within ${seconds(STORE_PAUSE + GREETING_MILLIS)} of the store's recovery`,
     says`sentinels, asked every ${seconds(STORE_PAUSE)}`,
     // Sentinels tell each other every two seconds, too.
-    says`a \`SENTINEL FAILOVER\` of up to ${seconds(STORE_PAUSE + 2_000)}`,
+    says`\`SENTINEL FAILOVER\`, up to ${seconds(STORE_PAUSE + 2_000)}`,
     says`the listed nodes (one to ${MOST_NODES})`,
     says`one to ${MOST_NODES} sentinels (default port ${constantIn(REDIS_TARGET, 'SENTINEL_PORT')})`,
     says`(by default, at most ${WINDOW} s)`,

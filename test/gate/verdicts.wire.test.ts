@@ -225,6 +225,17 @@ test('onVerdict is told the address of a client that left while its keys were fe
   assert.deepEqual([events[0]?.reason, events[0]?.clientAddress], ['scope-missing', '127.0.0.1']);
 });
 
+test('a gate without onVerdict does not ask for the address of a client', async (t) => {
+  const { gate } = openGate(t, { onVerdict: undefined });
+  const socket = {
+    get remoteAddress() {
+      return assert.fail('asked');
+    },
+  };
+  const { caller } = await gate.check({ ...requestWith('/', READER), socket }, mayRead);
+  assert.equal(caller?.subject, 'test-user');
+});
+
 test('nothing that onVerdict is told holds a token or a proof [§28]', async (t) => {
   const { gate, events } = openGate(t, { dpopMode: 'ALLOWED' });
   const key = createProofKey();

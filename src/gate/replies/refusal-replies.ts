@@ -167,7 +167,7 @@ export function createReplies(
       const about = { method: facts?.method || null, route: route?.pattern ?? null };
       void ignoreErrors(() => onError(thrown.error, about));
     }
-    if (refusal === undefined) return withReply(record, BUG_REPLY, bug);
+    if (!refusal) return withReply(record, BUG_REPLY, bug);
 
     const [authorization = ''] = fieldValues(rawHeaders, 'authorization');
     const scheme = acceptedScheme(authorization, options.dpopMode);

@@ -59,13 +59,13 @@ export interface CrossOrigin {
   readonly forReading: (origin?: string) => readonly string[];
 }
 
-/** What a request has shown that every reply to it depends on. */
+/** What is known of a request that every reply to it depends on. */
 export interface Learnt extends Found {
   /** Replaces `CrossOrigin.forReading`. */
   readonly crossOrigin?: readonly string[] | undefined;
 }
 
-/** Beside those of the reply itself: alternating names and values. */
+/** The fields that every reply gets, whatever it says: alternating names and values. */
 export function extraFields(learnt: Learnt, crossOrigin?: CrossOrigin, origin?: string) {
   const shared = learnt.crossOrigin ?? crossOrigin?.forReading(origin) ?? [];
   return [...(crossOrigin?.vary ?? []), ...shared, ...nonceFields(learnt)];
@@ -73,5 +73,5 @@ export function extraFields(learnt: Learnt, crossOrigin?: CrossOrigin, origin?: 
 
 /** RFC 9449 §9 */
 export function nonceFields({ freshNonce }: Found) {
-  return freshNonce === undefined ? [] : ['DPoP-Nonce', freshNonce];
+  return freshNonce ? ['DPoP-Nonce', freshNonce] : [];
 }

@@ -136,7 +136,7 @@ export function locateMaster(target: Target, clock: Clock, found: Found) {
 
     const [first] = [...votes].sort(([, one], [, other]) => other - one);
     const [name, count] = first ?? ['', 0];
-    // One name, such as that of a Kubernetes service, may stand for many.
+    // One name, such as that of a Kubernetes service, may stand for many sentinels.
     const isAgreed = count > Math.max(1, target.hosts.length / 2);
     isFound = isAgreed || heard === target.hosts.length;
     if (isFound) found(name ? addressIn(name) : reason, name, isAgreed);

@@ -16,7 +16,7 @@ const GREETING = /^(?:\+PONG$|-NOPERM\b)/;
 
 /**
  * Gets the address of the server, or the reason why it is not known. From sentinels, also its name, and
- * whether most of them agree.
+ * whether most of them, and at least two, agree.
  */
 export type Found = (where: Address | string, name?: string, isAgreed?: boolean) => void;
 
@@ -120,7 +120,7 @@ export class Link implements Client, Events {
     });
   }
 
-  /** A master that a failover by hand replaces serves for ten seconds more, and then forgets them. */
+  /** After a failover by hand, the old master serves for ten seconds more, and what it records is lost. */
   #confirmLater(connection: Connection, pauseMillis = MAX_PAUSE_MILLIS) {
     this.#cancelPause();
     this.#cancelPause = this.#clock.after(pauseMillis, () =>

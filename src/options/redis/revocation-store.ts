@@ -22,7 +22,7 @@ export class RevocationStore implements Watcher {
   readonly kind;
   readonly #client;
   readonly #clock;
-  /** By gate or service: several may share one. */
+  /** By gate or service, since several may share one log. */
   readonly #logs = new Map<Surroundings, Log>();
   /** What waits until a connection is ready. */
   readonly #waiting = new Set<() => void>();

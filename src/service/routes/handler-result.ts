@@ -181,7 +181,7 @@ export function replyToResult(result: unknown, method: string, crossOrigin?: Cro
  * a second field, which browsers refuse.
  */
 function ownReply(reply: Reply, crossOrigin?: CrossOrigin): Reply {
-  if (crossOrigin === undefined) return reply;
+  if (!crossOrigin) return reply;
 
   return { ...reply, fields: pairsOf(reply.fields).filter(isOfHandler).flat() };
 }

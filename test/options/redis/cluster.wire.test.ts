@@ -933,7 +933,8 @@ describe('sentinels', () => {
     assert.deepEqual(ended(next), [false]);
   });
 
-  test('are asked no more often after the master was lost and found again while one of them was slow', async (t) => {
+  /** A store that is ready, and its sentinel, which has been asked again and does not answer. */
+  async function openUnanswered(t: TestContext) {
     const store = await startFakeStore(t, master());
     const good = sentinel(() => store.port);
     const watcher = await startFakeStore(t, good);
@@ -942,15 +943,18 @@ describe('sentinels', () => {
     watcher.say = () => undefined;
     stand.clock.advance(2_000);
     await watcher.received(4);
-    const slow = watcher.sockets.at(-1)!;
+    return { store, good, watcher, stand, asking: watcher.sockets.at(-1)! };
+  }
 
+  test('are asked no more often after the master was lost and found again while one of them was slow', async (t) => {
+    const { store, good, watcher, stand, asking } = await openUnanswered(t);
     watcher.say = good;
     store.sockets[0]?.destroy();
     await stand.logged('revocation store lost');
     stand.clock.advance(50);
     await stand.logged('revocation store ready', 2);
-    slow.write(`-ERR x\r\n${good(['SENTINEL'], slow)}`);
-    await once(slow, 'close');
+    asking.write(`-ERR x\r\n${good(['SENTINEL'], asking)}`);
+    await once(asking, 'close');
     await untilDue(stand);
     assert.deepEqual(ended(store), [true, false]);
   });
@@ -1043,16 +1047,8 @@ describe('sentinels', () => {
   });
 
   test('whose replies come when the store is closed are not asked again', async (t) => {
-    const store = await startFakeStore(t, master());
-    const good = sentinel(() => store.port);
-    const watcher = await startFakeStore(t, good);
-    const stand = await openStand(t, { address: addressOfSentinels(watcher) });
-    await stand.logged('revocation store ready');
-    watcher.say = () => undefined;
-    stand.clock.advance(2_000);
-    await watcher.received(4);
+    const { good, stand, asking } = await openUnanswered(t);
     stand.revocations.close();
-    const asking = watcher.sockets.at(-1)!;
     asking.write(`-ERR x\r\n${good(['SENTINEL'], asking)}`);
     await once(asking, 'close');
     await turns(50);
