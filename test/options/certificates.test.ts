@@ -32,6 +32,8 @@ const GOOD: Readonly<Record<FieldSource, readonly string[]>> = {
   pem: [
     pem(lines),
     escaped(client.pem),
+    // As Apache escapes it.
+    client.pem.replaceAll(' ', '%20').replaceAll('\n', '%0a'),
     pem(lines, `${BEGIN}\n`, END),
     pem(`${base64}\n`),
     pem(base64.replace(/./g, '$&\n')),
