@@ -76,8 +76,7 @@ export class Link implements Client, Events {
   #heed(settle: Settle): Settle {
     return (reply) => {
       const mayGoOn = settle(reply);
-      const isAnswer = mayGoOn && reply !== undefined && !isError(reply);
-      if (isAnswer) this.#pauseMillis = MIN_PAUSE_MILLIS;
+      if (mayGoOn && reply !== undefined && !isError(reply)) this.#pauseMillis = MIN_PAUSE_MILLIS;
       return mayGoOn;
     };
   }

@@ -35,8 +35,12 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   readonly #clock;
   readonly #log;
   readonly #client;
-  /** False once the server refused a proof. Then only a verdict, not a greeting, shows that it can record. */
+  /**
+   * False once the server refused a proof, or left one without a reply. Then only a verdict, not a greeting,
+   * shows that it can record.
+   */
   #mayRecord = true;
+  #isUnanswered = false;
   /** Until when one verdict does not show that the server records all proofs. */
   #refusesUntilMillis = 0;
   #lastLogged = '';
@@ -60,9 +64,9 @@ export class SharedReplayStore implements ReplayStore, Watcher {
     let isSent = false;
     const verdict = new Promise<ReplayVerdict>((resolve) => {
       isSent = this.#client.send(words, (reply) => {
-        const told = this.#verdictOf(reply);
-        resolve(told);
-        return told !== 'unavailable' || mayGoOnAfter(reply);
+        const told = VERDICTS.get(reply);
+        resolve(told ?? 'unavailable');
+        return told ? this.#heedVerdict() : this.#heedRefusal(reply);
       });
     });
     return isSent ? verdict : 'unavailable';
@@ -77,15 +81,13 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   }
 
   onReady() {
-    if (this.#mayRecord) this.#logReady();
+    if (this.state().isUp) this.#logChange('replay store ready', {});
   }
 
   onLost(reason: string) {
+    if (this.#isUnanswered && reason === 'timeout') this.#mayRecord = false;
+    this.#isUnanswered = false;
     this.#logChange('replay store lost', { reason: printable(reason) });
-  }
-
-  #logReady() {
-    if (this.#client.isUp()) this.#logChange('replay store ready', {});
   }
 
   #logChange(event: LogEvent, fields: Fields) {
@@ -94,23 +96,23 @@ export class SharedReplayStore implements ReplayStore, Watcher {
     this.#tellOutcome();
   }
 
-  #verdictOf(reply: Reply | undefined): ReplayVerdict {
-    const verdict = VERDICTS.get(reply);
-    if (reply !== undefined && verdict === undefined) this.#recordRefusal(reply);
-    if (verdict === undefined) return 'unavailable';
-
+  /** Returns whether the connection may go on. */
+  #heedVerdict() {
+    this.#isUnanswered = false;
     if (this.#clock.monotonic() >= this.#refusesUntilMillis) {
       this.#mayRecord = true;
-      this.#logReady();
+      this.onReady();
     }
-    return verdict;
+    return true;
   }
 
-  #recordRefusal(reply: Reply) {
-    this.#mayRecord = false;
-    if (!mayGoOnAfter(reply)) return;
+  #heedRefusal(reply: Reply | undefined) {
+    this.#isUnanswered = reply === undefined;
+    this.#mayRecord &&= this.#isUnanswered;
+    if (!mayGoOnAfter(reply)) return false;
 
     this.#refusesUntilMillis = this.#clock.monotonic() + REFUSED_MILLIS;
     this.onLost(reasonIn(reply));
+    return true;
   }
 }

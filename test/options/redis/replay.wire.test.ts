@@ -562,6 +562,48 @@ describe('the connection', () => {
     });
   }
 
+  test('is ready once it greets, if it left a proof without a reply as it ended, and then was silent [§15]', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const waiting = client.record('jti');
+    await store.received(GREETING + 1);
+    store.say = () => undefined;
+    store.sockets[0]?.resetAndDestroy();
+    assert.equal(await waiting, 'unavailable');
+    await client.lost();
+    for (let attempt = 2; attempt <= 3; attempt += 1) {
+      client.clock.advance(RETRY_MILLIS);
+      await store.connected(attempt);
+      client.clock.advance(2_000);
+      await client.lost();
+    }
+
+    store.say = goodStore();
+    client.clock.advance(RETRY_MILLIS);
+    await client.logged('replay store ready', 2);
+    assert.equal(client.isUp(), true);
+  });
+
+  test('is logged as lost once, and not as up, however often it is opened again, while the store greets and leaves proofs without a reply [§15]', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const told = () => client.logs.map(({ message }) => message);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      const verdict = client.record(`jti ${attempt}`);
+      await store.received(store.commands.length + 1);
+      client.clock.advance(1_000);
+      assert.equal(await verdict, 'unavailable');
+      await client.lost();
+      client.clock.advance(RETRY_MILLIS);
+      await client.greeted();
+      assert.equal(client.isUp(), false);
+    }
+    assert.deepEqual(told(), ['replay store ready', 'replay store lost']);
+
+    store.say = goodStore();
+    assert.equal(await client.record('a'), 'new');
+    assert.deepEqual(told(), ['replay store ready', 'replay store lost', 'replay store ready']);
+    assert.equal(client.isUp(), true);
+  });
+
   test('is logged every time that it is lost or ready again, if a proof was recorded in between', async (t) => {
     const { store, client } = await startPair(t);
     for (let count = 1; count <= 2; count += 1) {
