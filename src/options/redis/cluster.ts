@@ -32,10 +32,15 @@ class Cluster implements Client {
   /** What waits for a node that is not connected yet. */
   readonly #waiting = new Set<() => void>();
   #ranges: readonly SlotRange[] = [];
+  /** Of the nodes of the ranges. */
+  #needed: ReadonlySet<Link> = new Set();
+  /** Whether each slot has a node. */
+  #isWhole = false;
   #learnedAt = -Infinity;
-  #isLearning = false;
+  /** Or about to. */
+  #isLearning = true;
   #isClosed = false;
-  #cancelLearning: (() => void) | undefined;
+  #cancelLearning = () => {};
 
   constructor(target: Target, clock: Clock, watcher: Watcher) {
     this.#target = target;
@@ -63,12 +68,12 @@ class Cluster implements Client {
   }
 
   isUp() {
-    return countSlots(this.#ranges) === SLOTS && !this.#ranges.some(this.#isLost);
+    return this.#isWhole && [...this.#needed].every((link) => link.isUp());
   }
 
   close() {
     this.#isClosed = true;
-    this.#cancelLearning?.();
+    this.#cancelLearning();
     for (const link of this.#links.values()) link.close();
     for (const attempt of this.#waiting) attempt();
   }
@@ -81,17 +86,17 @@ class Cluster implements Client {
   }
 
   #open(node: Address) {
-    return new Link(this.#target, (found) => found(node), this.#clock, {
+    const link = new Link(this.#target, (found) => found(node), this.#clock, {
       onReady: () => {
         for (const attempt of this.#waiting) attempt();
         this.#watcher.onReady();
       },
       onLost: (reason) => {
         this.#learnSoon();
-        const isMember = this.#ranges.some((range) => nameOf(range.node) === nameOf(node));
-        if (isMember) this.#watcher.onLost(reason);
+        if (this.#needed.has(link)) this.#watcher.onLost(reason);
       },
     });
+    return link;
   }
 
   /** Once more, and no more. */
@@ -108,9 +113,8 @@ class Cluster implements Client {
       if (isDone) return true;
 
       isDone = true;
-      const isFinal = redirectionIn(reply, address) === undefined;
-      const mayGoOn = settle(isFinal ? reply : undefined);
-      return mayGoOn || !isFinal;
+      const again = redirectionIn(reply, address);
+      return settle(again ? undefined : reply) || again !== undefined;
     };
 
     const attempt = () => {
@@ -131,26 +135,25 @@ class Cluster implements Client {
 
   /** At most once a second. */
   #learnSoon() {
-    if (this.#isClosed || this.#isLearning || this.#cancelLearning !== undefined) return;
+    if (this.#isClosed || this.#isLearning) return;
 
+    this.#isLearning = true;
     const millis = Math.max(0, this.#learnedAt + LEARN_MILLIS - this.#clock.monotonic());
-    this.#cancelLearning = this.#clock.after(millis, () => this.#learn());
+    this.#cancelLearning = this.#clock.after(millis, this.#learn);
   }
 
   /**
    * From the first node whose map names no node that is lost, or else from the one whose map names fewest: a
    * node that is cut off still names masters that others have replaced.
    */
-  #learn() {
-    this.#cancelLearning = undefined;
-    this.#isLearning = true;
+  #learn = () => {
     this.#learnedAt = this.#clock.monotonic();
     // Known nodes, too: all hosts of the address may be gone.
     const seeds = this.#target.hosts.map(nameOf);
     const names = new Set([...seeds, ...this.#links.keys()]);
     const hosts = Array.from(names, (name) => addressIn(name)).slice(0, MAX_ASKED);
     let left = hosts.length;
-    let best: readonly SlotRange[] | undefined;
+    let best = this.#ranges;
     let fewest = Infinity;
 
     askEach({ ...this.#target, hosts }, this.#clock, ASK_MAP, rangesIn, (ranges, reason) => {
@@ -158,7 +161,7 @@ class Cluster implements Client {
       if (this.#isClosed || fewest === 0) return;
 
       const lost = ranges?.filter(this.#isLost).length ?? Infinity;
-      if (lost < fewest) {
+      if (ranges && lost < fewest) {
         best = ranges;
         fewest = lost;
       }
@@ -166,27 +169,26 @@ class Cluster implements Client {
 
       this.#isLearning = false;
       // As a node says of a slot that no node has.
-      this.#adopt(best ?? this.#ranges, best ? 'CLUSTERDOWN' : reason);
+      this.#adopt(best, fewest < Infinity ? 'CLUSTERDOWN' : reason);
     });
-  }
+  };
 
   #isLost = ({ node }: SlotRange) => this.#links.get(nameOf(node))?.isUp() === false;
 
   /** `reason` is why slots are missing, if any are. */
   #adopt(ranges: readonly SlotRange[], reason: string) {
     this.#ranges = ranges;
-    const names = new Set(ranges.map(({ node }) => nameOf(node)));
-    for (const { node } of ranges) this.#linkTo(node);
-
+    this.#needed = new Set(ranges.map(({ node }) => this.#linkTo(node)));
+    this.#isWhole = countSlots(ranges) === SLOTS;
     for (const [name, link] of this.#links) {
-      if (names.has(name)) continue;
+      if (this.#needed.has(link)) continue;
 
       this.#links.delete(name);
       // Its last replies may still arrive.
       this.#clock.after(REPLY_MILLIS, () => link.close());
     }
     this.#watcher.onReady();
-    if (countSlots(ranges) < SLOTS) this.#watcher.onLost(reason);
+    if (!this.#isWhole) this.#watcher.onLost(reason);
     if (!this.isUp()) this.#learnSoon();
   }
 }

@@ -24,6 +24,8 @@ export interface Endpoint extends Address {
   readonly isTls: boolean;
   /** How long it may take until it is ready. */
   readonly greetingMillis: number;
+  /** Default: 64 KiB. */
+  readonly maxReplyLength?: number;
 }
 
 export interface Events {
@@ -44,9 +46,11 @@ export class Connection {
   #isReady = false;
   #reasonOfEnd = CLOSED;
   #cancelTimer;
+  readonly #maxReplyLength;
 
   constructor(endpoint: Endpoint, clock: Clock, events: Events) {
     this.#clock = clock;
+    this.#maxReplyLength = endpoint.maxReplyLength ?? MAX_REPLY_LENGTH;
     this.#cancelTimer = clock.after(endpoint.greetingMillis, this.#giveUp);
     this.#socket = connectTo(endpoint, () => {
       this.#socket.setNoDelay().setKeepAlive(true, PROBE_MILLIS);
@@ -95,11 +99,13 @@ export class Connection {
   #read(text: string) {
     this.#received += text;
     let start = 0;
-    for (;;) {
+    // A long reply comes in many pieces, and each attempt reads it from its beginning.
+    while (this.#isReady || this.#received.endsWith('\r\n')) {
       const parsed = parseReply(this.#received, start);
       if (parsed === 'incomplete') break;
-      if (parsed === 'malformed') return this.end(reasonIn(null));
-      if (parsed.end - start - 2 > MAX_REPLY_LENGTH) return this.end(reasonIn(null));
+      if (parsed === 'malformed' || parsed.end - start - 2 > this.#maxReplyLength) {
+        return this.end(reasonIn(null));
+      }
 
       start = parsed.end;
       const mayGoOn = this.#waiting.shift()?.settle(parsed.reply);
@@ -107,7 +113,7 @@ export class Connection {
     }
 
     this.#received = this.#received.slice(start);
-    if (this.#received.length > MAX_REPLY_LENGTH) return this.end(reasonIn(null));
+    if (this.#received.length > this.#maxReplyLength) return this.end(reasonIn(null));
     if (start > 0) this.#expectReply();
   }
 

@@ -9,6 +9,9 @@ import { addressIn, type Address, type Target } from './target.ts';
 /** `undefined` if the reply says nothing. */
 type Read<Answer> = (reply: Reply | undefined, asked: Address) => Answer | undefined;
 
+/** Slots that were moved one by one make a long map. */
+const MAX_MAP_LENGTH = 1024 * 1024;
+
 /** Asks all hosts at once. Calls `hear` for each of them, in the order of their replies, within a second. */
 export function askEach<Answer>(
   { hosts, isTls, credentials }: Target,
@@ -19,7 +22,7 @@ export function askEach<Answer>(
 ) {
   for (const host of hosts) {
     let answer: Answer | undefined;
-    const endpoint = { ...host, isTls, greetingMillis: REPLY_MILLIS };
+    const endpoint = { ...host, isTls, greetingMillis: REPLY_MILLIS, maxReplyLength: MAX_MAP_LENGTH };
 
     new Connection(endpoint, clock, {
       onOpen(connection) {

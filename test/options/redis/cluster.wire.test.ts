@@ -605,6 +605,55 @@ describe('a cluster', () => {
     assert.deepEqual([stand.isUp(), stand.logs.length], [false, 1]);
   });
 
+  /** A map of two nodes that have every other slot, of so many bytes before its last line end. */
+  function scattered({ first, second }: Nodes, length: number) {
+    const each = Array.from(
+      { length: 16_384 },
+      (_, slot) => [slot, slot, [first, second][slot % 2]!.port] as const,
+    );
+    const map = slots(...each).replace(bulk('id'), bulk('i'.repeat(50_000)));
+    const rest = length + 2 - map.length + bulk('id').length - '$12345\r\n\r\n'.length;
+    const whole = map.replace(bulk('id'), bulk('i'.repeat(rest)));
+    assert.equal(whole.length, length + 2);
+    return whole;
+  }
+
+  test('is learnt from a map of 1 MiB, such as after its slots moved one by one, and not from a longer one [§30]', async (t) => {
+    const nodes = await startNodes(t);
+    nodes.map = scattered(nodes, 1024 * 1024);
+    const client = openClient(t, addressOf(nodes.first));
+    await client.logged('replay store ready');
+    for (let count = 0; count < 20; count += 1) assert.equal(await client.record(`jti ${count}`), 'new');
+    const counts = [nodes.first, nodes.second].map((node) => asked(node, 'SET').length);
+    assert.ok(
+      counts.every((count) => count > 0 && count < 20),
+      counts.join(),
+    );
+
+    nodes.map = scattered(nodes, 1024 * 1024 + 1);
+    const other = openClient(t, addressOf(nodes.first));
+    assert.equal((await other.logged('replay store lost')).reason, 'reply-refused');
+  });
+
+  test('is learnt and greeted, although the last byte of each reply comes alone', async (t) => {
+    const nodes = await startNodes(t);
+    const { first, second } = nodes;
+    nodes.map = slots([0, 16_383, first.port]);
+    for (const node of [first, second]) {
+      const whole = node.say;
+      node.say = (words, socket) => {
+        const reply = whole(words, socket) ?? '';
+        socket.write(reply.slice(0, -1));
+        void turns(10).then(() => socket.write(reply.slice(-1)));
+        return undefined;
+      };
+    }
+
+    const client = openClient(t, `redis-cluster://127.0.0.1:${first.port}`);
+    await client.logged('replay store ready');
+    assert.equal(await client.record('jti 1'), 'new');
+  });
+
   test('is ready, although a range stands twice in its map', async (t) => {
     const nodes = await startNodes(t);
     nodes.map = slots([0, 16_383, nodes.first.port], [0, 8_191, nodes.first.port]);
