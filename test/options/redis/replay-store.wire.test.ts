@@ -155,6 +155,22 @@ test(named('records over TLS in a real store that has a valid certificate'), opt
   }
 });
 
+test(named('is lost while a real store requires client certificates'), options, async (t) => {
+  const file = (name: string) => fileURLToPath(new URL(`../../idp/tls/${name}.pem`, import.meta.url));
+  const certificate = ['--tls-cert-file', file('provider'), '--tls-key-file', file('provider-key')];
+  const tlsPort = await freePort();
+  const tls = ['--tls-port', String(tlsPort), ...certificate, '--tls-ca-cert-file', file('authority')];
+  const redis = await openRedis(t, tls);
+  const client = openClient(t, `rediss://localhost:${tlsPort}`);
+  await client.logged('replay store lost');
+  assert.equal(client.record('jti'), 'unavailable');
+
+  await redis.ask('CONFIG SET tls-auth-clients no');
+  client.clock.advance(2_000);
+  await client.logged('replay store ready');
+  assert.equal(await client.record('jti'), 'new');
+});
+
 test(named('keeps no more than 200 bytes a proof in a real store'), options, async (t) => {
   const redis = await openRedis(t);
   const client = openClient(t, `redis://127.0.0.1:${redis.port}`);
