@@ -88,10 +88,8 @@ function readQuestion(request: Exchange['request']) {
   const [, method = '', path = ''] = questionIn(request, rest) ?? [];
   if (path === '') return refuse('question-malformed');
 
-  // No route is at a path that is empty.
-  const clear = isAmbiguous(path) ? '' : path;
   const { rawHeaders, socket } = facts;
-  return { method, path: clear, rawHeaders, socket, uri: () => askedUri(request, path) };
+  return { method, path, rawHeaders, socket, uri: () => askedUri(request, path) };
 }
 
 const PREFLIGHT = { ...NO_CONTENT, fields: [...NO_CONTENT.fields, ...identityOf()] };
@@ -107,7 +105,12 @@ export function createQuestionReaders(
   const matchForwarded = createRouter(routes, served.rules, [], ownPaths);
   const matchOwn = createRouter([], [], ownRoutes);
 
-  const matchRoute: Readers['matchRoute'] = (path, { uri }) => (uri ? matchForwarded(path) : matchOwn(path));
+  const matchRoute: Readers['matchRoute'] = (path, { uri }) => {
+    if (uri === undefined) return matchOwn(path);
+
+    // No route is at a path that is empty.
+    return matchForwarded(isAmbiguous(path) ? '' : path);
+  };
 
   /** A proxy takes 204 as "pass": without this, every preflight would pass. */
   const early: Early = (facts) => {

@@ -780,16 +780,16 @@ describe('log and metrics', () => {
   });
 });
 
-test('onResponse is told the method and path that the proxy asks about, but no path that is ambiguous [§28]', async (t) => {
+test('onResponse is told the method and path that the proxy asks about, a refused path too [§19, §28]', async (t) => {
   const heard: unknown[] = [];
   const onResponse = ({ method, path }: ResponseEvent) => heard.push([method, path]);
   const own = await startPolicy({ routes }, { onResponse });
   t.after(own.stop);
-  for (const uri of ['/nowhere?secret', '/a%2fb']) await own.ask({ forwarded: asking('PUT', uri) });
+  const uris = ['/nowhere?secret', '/a%2fb', '/a;b', '/a\\b?c', '/a#b', '/a/', '//a', '/a/%2e'];
+  for (const uri of uris) await own.ask({ forwarded: asking('PUT', uri) });
+  await own.ask({ method: 'PUT', target: '/forward-auth/a%00?c' });
   await own.ask({});
-  assert.deepEqual(heard, [
-    ['PUT', '/nowhere'],
-    ['PUT', null],
-    ['GET', '/forward-auth'],
-  ]);
+
+  const asked = [...uris, '/a%00'].map((uri) => ['PUT', uri.split('?')[0]]);
+  assert.deepEqual(heard, [...asked, ['GET', '/forward-auth']]);
 });

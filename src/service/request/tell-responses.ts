@@ -28,8 +28,8 @@ export function tellResponses(observer: Watcher, options: HookOptions, clock: Cl
     observe(arrival, record, status) {
       observer.observe(arrival, record, status);
       const { facts, route } = record;
-      // Forward-auth: the request that the proxy asks about. An ambiguous path is none.
-      const asked = facts?.uri && { method: facts.method, path: facts.path || null };
+      // Forward-auth: the request that the proxy asks about.
+      const asked = facts?.uri && { method: facts.method, path: facts.path };
       const millis = clock.monotonic() - arrival.arrivedAtMillis;
       const durationMillis = Math.round(millis * 1_000) / 1_000;
       const served = { route: route?.pattern ?? null, status, durationMillis };
