@@ -33,7 +33,7 @@ export interface ResponseEvent extends RequestEvent {
   readonly route: string | null;
   /** `null` if no response was sent. */
   readonly status: number | null;
-  /** From the arrival of the request until its response was written, or its client had gone. */
+  /** From the request's arrival until its response was written or, if its client left, its handler ended. */
   readonly durationMillis: number;
 }
 

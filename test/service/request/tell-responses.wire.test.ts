@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as pass } from 'node:timers/promises';
 import {
   authenticated,
   createService,
@@ -123,6 +124,28 @@ test('onResponse is told of a client that has gone, without a status, with its a
     events.map(({ path, status, clientAddress }) => [path, status, clientAddress]),
     [['/held', null, '127.0.0.1']],
   );
+});
+
+test('onResponse is told of a client that has gone when the handler has ended, and how long that took [§28]', async (t) => {
+  const left = new EventEmitter();
+  const { port, events, arrivals } = await serve(t, [
+    get('/held', open, async ({ signal }) => {
+      left.emit('call');
+      await once(signal, 'abort');
+      await pass(100);
+      return {};
+    }),
+  ]);
+  const called = once(left, 'call');
+  const told = once(arrivals, 'event');
+  const wire = await openWire(port);
+  wire.send('GET /held HTTP/1.1\r\nHost: a\r\n\r\n');
+  await called;
+  wire.socket.resetAndDestroy();
+  await told;
+
+  const [{ status, durationMillis = 0 } = {} as ResponseEvent] = events;
+  assert.deepEqual([status, durationMillis > 95], [null, true]);
 });
 
 test('onResponse and the access log know whose client has gone while a decision waited [§28]', async (t) => {
