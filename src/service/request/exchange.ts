@@ -26,7 +26,6 @@ export class RequestStream extends IncomingMessage {
   readBy(reader: BodyReader) {
     const unread = this.#unread?.release() ?? null;
     const arrived: Buffer | null = this.complete ? this.read() : unread;
-    this.#unread = undefined;
     this.#reader = reader;
 
     if (arrived !== null) reader(arrived);

@@ -147,8 +147,7 @@ export class Responder {
     const failed = recordThrown(exchange, record, failureOf(error));
     exchange.resetIfBegun();
     response.destroy();
-    const sent = failed.reason === undefined ? record : this.#replies.complete(failed, request);
-    return this.#observe(exchange, sent);
+    return this.#observe(exchange, this.#replies.complete(failed, request));
   }
 
   #observe(exchange: Exchange, record: RequestRecord) {
