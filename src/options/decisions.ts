@@ -1,7 +1,7 @@
 // Guards that may wait, such as for a policy engine. Promises: only `true`, in time, lets a request pass.
 // Does not cache decisions: each is asked each time it stands.
 import type { EventEmitter } from 'node:events';
-import { andThen, isPromise, type Clock, type MaybePromise } from '../verify/base/clock.ts';
+import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../verify/base/clock.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
 import { readPlainOptions, type RulesOf } from '../verify/base/option.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
@@ -35,6 +35,8 @@ export type DecisionFunction = (request: DecisionRequest) => boolean | PromiseLi
 
 /** What came of asking. `value` is the function's own. */
 type Outcome = Readonly<{ value: unknown }> | Readonly<{ error: unknown }> | 'timeout' | 'gone';
+
+const asValue = (value: unknown) => ({ value });
 
 const MAX_SECONDS = 30;
 
@@ -118,18 +120,16 @@ class Asking {
     const controller = new AbortController();
     const { signal } = controller;
     const { method, path } = facts;
-    try {
-      const asked = Object.freeze({ caller, method, path, parameters: { ...readParameters?.() }, signal });
-      const value: unknown = this.#decide(asked);
-      return isPromise(value) ? this.#await(value, controller, request, clock) : { value };
-    } catch (error) {
-      return { error };
-    }
+    const asked = Object.freeze({ caller, method, path, parameters: { ...readParameters?.() }, signal });
+
+    const decide = () => andThen<unknown, Outcome>(this.#decide(asked), asValue);
+    const known = attempt(decide, (error) => ({ error }));
+    return isPromise(known) ? this.#await(known, controller, request, clock) : known;
   }
 
-  /** The first end counts: what `decide` does afterwards changes nothing. */
+  /** The first end counts: what `decide` does afterwards changes nothing. `known` never rejects. */
   #await(
-    value: PromiseLike<unknown>,
+    known: Promise<Outcome>,
     controller: AbortController,
     request: unknown,
     clock: Clock,
@@ -152,10 +152,7 @@ class Asking {
         resolve(ended);
       };
 
-      Promise.resolve(value).then(
-        (known) => end({ value: known }),
-        (error: unknown) => end({ error }),
-      );
+      void known.then(end);
     });
 
     // In the context of the request, for tracing: a socket closes in another.

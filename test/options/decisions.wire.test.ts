@@ -658,6 +658,29 @@ test('a request whose connection cannot be watched is a bug, and leaves no timer
   assert.equal(await ask({}), undefined);
 });
 
+test('a decision that rejects after a request whose connection cannot be watched ends no process [§26]', async (t) => {
+  const unhandled: unknown[] = [];
+  const noteUnhandled = (error: unknown) => void unhandled.push(error);
+  process.on('unhandledRejection', noteUnhandled);
+  t.after(() => process.off('unhandledRejection', noteUnhandled));
+
+  const { guard, answers, askedTimes } = held();
+  const app = await start(t, { routes: [] });
+  const facts = { method: 'GET', host: 'a', path: '/', rawHeaders: [] };
+  const known = { caller: callerWith({}) };
+  const request = {
+    get socket() {
+      throw new TypeError('no socket here');
+    },
+  };
+  const record = app.way.decide({ facts, demands: [needs(guard)], isServed: true, known, request });
+  await askedTimes(1);
+  answers[0]?.reject(new Error('too late'));
+  assert.equal((await record).reason, 'bug');
+  await new Promise(setImmediate);
+  assert.deepEqual(unhandled, []);
+});
+
 test('a client that has left already, and each whose connection closes, aborts the signal at once [J19]', async (t) => {
   const { guard, asked, askedTimes } = held();
   const app = await start(t, { routes: [] });
