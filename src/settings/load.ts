@@ -140,7 +140,8 @@ function both(wrong = '', unfit = wrong) {
 
 function readIssuerNames(found: FoundEntries) {
   const { issuers, names, good } = issuerNamesIn(found);
-  if (good.length < names.length) found.problems.push(problemOf(issuers, ISSUERS_PROBLEM));
+  const problem = String(names).includes('${') ? TEMPLATE : ISSUERS_PROBLEM;
+  if (good.length < names.length) found.problems.push(problemOf(issuers, problem));
   return good;
 }
 

@@ -177,6 +177,7 @@ for (const [what, sources, name] of [
     { environment: { ...REQUIRED, CORS_ALLOWED_METHODS: 'GET,${X}' } },
     'CORS_ALLOWED_METHODS',
   ],
+  ['the name of an issuer', { environment: { ...REQUIRED, ISSUERS: 'b${X}' } }, 'ISSUERS'],
 ] as const satisfies readonly (readonly [string, Sources, string])[]) {
   test(`refuses a placeholder in ${what}, since placeholders are not substituted`, () => {
     const problem = onlyProblem(sources);
