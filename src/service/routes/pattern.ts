@@ -66,11 +66,11 @@ export class Index<Entry> extends Map<string | undefined, Index<Entry>> {
   }
 }
 
-/** Rewrites stray slashes and other routers' syntax as ours. */
+/** Rewrites URLs, stray slashes and other routers' syntax as ours. */
 const mended = (path: string) =>
   `/${path}`
     .replace(/\/(?::(\w+)|<(?:\w+:)?(\w+)>|\[(\w+)\])(?=\/|$)/g, '/{$1$2$3}')
-    .replace(/\/{2,}/g, '/')
+    .replace(/^\/https?:\/\/[^/]*\/*|\/{2,}/g, '/')
     .replace(/(.)\/$/, '$1');
 
 /** None for what looks like a wildcard or parameter, and for what is no text. */

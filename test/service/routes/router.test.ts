@@ -209,9 +209,16 @@ const SEGMENTS = 'at most a hundred segments, no dot segment, broken escape or c
 const noPattern = (fix: string) => `is not a path pattern; write ${fix}`;
 
 for (const [fix, ...patterns] of [
-  ['/', '', '//'],
+  ['/', '', '//', 'https://api.test', 'https://api.test/'],
   ['/api', 'api', '/api/', '//api', 'api/', '//api//'],
-  ['/api/public', 'api/public', '/api//public/'],
+  [
+    '/api/public',
+    'api/public',
+    '/api//public/',
+    'https://api.test/api/public',
+    'http://[::1]:80/api/public/',
+  ],
+  ['/{id}', 'https://api.test/:id'],
   ['/{id}', ':id', '/:id', '/[id]', '/<id>', '/<int:id>', '/:id/'],
   ['/a/{id}', '/a/:id', '/a/[id]', '/a/<id>', 'a/:id'],
   ['/a/{id}/b/{of}', '/a/:id/b/:of', '/a/:id/b/[of]/', '/a/{id}/b/<path:of>'],
@@ -504,7 +511,7 @@ const SUCH = 'one such as /api/admin';
 for (const [fix, ...prefixes] of [
   ['/', '', '//', '*', '/*', '/**', '/:id', '/{id}', '/[id]/x'],
   ['/api', 'api', '/api/', '//api', '/api/*', '/api/**', '/api/{id}', '/api/:id', '/api/[id]', '/api/<id>'],
-  ['/api', '/api/:id/*', '/api/{id}/x', 'api/{id}/x/:y/'],
+  ['/api', '/api/:id/*', '/api/{id}/x', 'api/{id}/x/:y/', 'https://api.test/api', 'https://api.test/api/*'],
   ['/api/admin', '/api/admin/', '/api//admin/**'],
   [SUCH, '/./api', '/api/..', '/%zz', '?', '/a?b', '/a#', '/api/?', '/api/#', '/api*', '/api/{', '/api/}'],
   [SUCH, '/api/[', '/api/]', '/api/<', '/api/>', '/api/:', '/api/x{id}', '/api/*x', '/api/{id}x'],
