@@ -53,7 +53,7 @@ const ADVICE: Readonly<Record<FetchErrorReason, string>> = {
   'issuer-mismatch': 'the discovery document has another issuer; set IDP_ISSUER to exactly that',
   'address-refused':
     'the provider gives no https: URL for its keys, or one that must not get the token; set IDP_JWKS_URI',
-  'not-a-key-set': 'the response has no list of keys; check IDP_JWKS_URI',
+  'not-a-key-set': 'there is no list of keys; check IDP_JWKS_URI, or your own fetchKeys',
   'too-many-keys': 'the key set has more than 100 keys; check IDP_JWKS_URI',
   'no-usable-key': 'no key of the set can be used; check IDP_ALGORITHMS and the keys at the provider',
   unforeseen: 'correct your own fetchKeys or introspect, or report a bug in gatehouse',
