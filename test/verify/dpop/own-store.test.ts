@@ -139,6 +139,17 @@ for (const [what, isNew, reason] of LOSSES) {
   });
 }
 
+test('says that it is ready again for a proof that is not new, too, since only a store that works knows it [§30]', () => {
+  const answers = [1, false];
+  const { store, record, lines } = openStore(() => answers.shift());
+  assert.deepEqual([record('a'), record('b')], ['unavailable', 'seen']);
+  assert.deepEqual(
+    lines.map(({ event }) => event),
+    ['replay store lost', 'replay store ready'],
+  );
+  assert.deepEqual(store.state(), { isUp: true });
+});
+
 test('takes a verdict that is on its way when the second is over, as when the process was busy or stopped', async () => {
   const answers: ((isNew: boolean) => void)[] = [];
   const { record, clock, lines } = openStore(() => new Promise((resolve) => answers.push(resolve)));
