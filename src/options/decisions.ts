@@ -1,7 +1,7 @@
 // Guards that may wait, such as for a policy engine. Promises: only `true`, in time, lets a request pass.
 // Does not cache decisions: each is asked each time it stands.
 import type { EventEmitter } from 'node:events';
-import { andThen, attempt, isPromise, type Clock, type MaybePromise } from '../verify/base/clock.ts';
+import { andThen, attempt, isPromise, nothing, type Clock, type MaybePromise } from '../verify/base/clock.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
 import { readPlainOptions, type RulesOf } from '../verify/base/option.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
@@ -134,30 +134,24 @@ class Asking {
     request: unknown,
     clock: Clock,
   ): Promise<Outcome> {
+    let ignore = nothing;
+    let cancel = nothing;
     const outcome = new Promise<Outcome>((resolve) => {
       // First, since the request of another server may throw.
-      const ignore = onLoss(request, () => end('gone'));
+      ignore = onLoss(request, () => resolve('gone'));
       // After the turn: this timer may be late, and the decision on its way.
-      const cancel = clock.after(this.#limitMillis, () => setImmediate(end, 'timeout'));
+      cancel = clock.after(this.#limitMillis, () => setImmediate(resolve, 'timeout'));
       this.#waiting += 1;
-      let isOver = false;
-
-      const end = (ended: Outcome) => {
-        if (isOver) return;
-
-        isOver = true;
-        this.#waiting -= 1;
-        cancel();
-        ignore();
-        resolve(ended);
-      };
-
-      void known.then(end);
+      void known.then(resolve);
     });
 
     // In the context of the request, for tracing: a socket closes in another.
     return outcome.then((ended) => {
+      this.#waiting -= 1;
+      cancel();
       if (typeof ended === 'string') controller.abort();
+      // Last, for the same reason as above.
+      ignore();
       return ended;
     });
   }
@@ -196,7 +190,7 @@ function onLoss(request: unknown, action: () => void): () => void {
   const given = Object(asked.socket ?? asked.signal);
   if (given.destroyed === true || given.aborted === true) queueMicrotask(action);
   if (typeof given.on === 'function') return onClose(given, action);
-  if (typeof given.addEventListener !== 'function') return () => {};
+  if (typeof given.addEventListener !== 'function') return nothing;
 
   given.addEventListener('abort', action);
   return () => given.removeEventListener('abort', action);

@@ -638,7 +638,7 @@ test('an answer after the time limit makes room for no other request [J10]', asy
   await Promise.all(waiting);
 });
 
-test('a request whose connection cannot be watched is a bug, and leaves no timer and takes no place [docs/decisions.md]', async (t) => {
+test('a request whose connection cannot be watched, or no longer, is a bug, and leaves no timer and takes no place [docs/decisions.md]', async (t) => {
   const app = await start(t, { routes: [] });
   const guard = decision('watched', async () => true, { timeoutSeconds: 1.777 });
   const facts = { method: 'GET', host: 'a', path: '/', rawHeaders: [] };
@@ -653,7 +653,11 @@ test('a request whose connection cannot be watched is a bug, and leaves no timer
     throw new TypeError('no events here');
   };
 
-  for (let count = 0; count < 1_000; count += 1) assert.equal(await ask({ socket: { on } }), 'bug');
+  const signal = { addEventListener() {}, removeEventListener: on };
+  for (let count = 0; count < 1_000; count += 1) {
+    assert.equal(await ask({ socket: { on } }), 'bug');
+    assert.equal(await ask({ signal }), 'bug');
+  }
   assert.ok(!clock.pending.includes(1_777));
   assert.equal(await ask({}), undefined);
 });
