@@ -2,7 +2,7 @@
 // stopped one does not keep it alive. Loads no settings and no part; handles no signals.
 import { createChecks, type Checks } from '../gate/checks.ts';
 import { open } from '../gate/rules/access.ts';
-import { systemClock, type Clock } from '../verify/base/clock.ts';
+import { nothing, systemClock, type Clock } from '../verify/base/clock.ts';
 import { Part } from '../verify/base/option.ts';
 import { unavailable } from '../verify/base/refusal.ts';
 import { readFacts } from '../verify/request/facts.ts';
@@ -152,7 +152,7 @@ class Lifetime {
   /** Resolves with where it listens. Rejects with Node's error, plus `host` and `port`. */
   readonly listen = () => {
     const bound = this.#listenBoth();
-    this.#listening = bound.catch(() => {});
+    this.#listening = bound.catch(nothing);
     return bound;
   };
 
@@ -178,7 +178,7 @@ class Lifetime {
     const { phase, close } = this.#service;
     phase.isStopping = true;
     // Neither paused connections nor unref'd timers keep the process alive.
-    const awake = setInterval(() => {}, 1_000);
+    const awake = setInterval(nothing, 1_000);
     const delayMillis = this.#values.shutdownDelaySeconds * 1_000;
     if (delayMillis > 0) {
       await new Promise<void>((resolve) => this.#clock.after(delayMillis, resolve));

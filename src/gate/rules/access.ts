@@ -1,6 +1,6 @@
 // Access: who may use a route. Promises: admits only a Caller made by the sender check, or no caller where
 // the route allows it. Does not read credentials: gate/decide.ts does.
-import { andThen, type MaybePromise } from '../../verify/base/clock.ts';
+import { andThen, nothing, type MaybePromise } from '../../verify/base/clock.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
 import { hideConstructor } from '../../verify/base/sealed.ts';
 import { isGenuine, type Caller } from '../../verify/caller.ts';
@@ -102,7 +102,7 @@ export function mayWait({ guards }: DecidedAccess<unknown>) {
 export function toBeAwaited<Value>(value: MaybePromise<Value>): Promise<Value> {
   const promise = Promise.resolve(value);
   // Where `await` was forgotten, a client that leaves would end the process.
-  promise.catch(() => {});
+  promise.catch(nothing);
   return Object.defineProperty(promise, 'refusal', {
     get() {
       throw new TypeError('authorize waits for the decisions of this access; await it');

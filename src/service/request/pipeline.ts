@@ -144,7 +144,7 @@ export class Pipeline {
         settle();
         exchange.controller.abort();
         reject(reason);
-        promise.then(discardUnsent).catch(() => {});
+        promise.then(discardUnsent).catch(nothing);
       };
 
       const cancel =
