@@ -197,8 +197,11 @@ const HAS_NO_JSON = /^(?:Do not know how to|JSON\.stringify cannot) serialize |^
  */
 export function jsonText(body: unknown): string {
   try {
-    const text = isSerializable(body) ? JSON.stringify(body) : '';
-    if (text?.[0] === '{' || text?.[0] === '[') return text;
+    const source = Object(body);
+    // Its result is the outermost value then.
+    const value = typeof source.toJSON === 'function' && isSerializable(body) ? source.toJSON('') : body;
+    const text = isSerializable(value) ? JSON.stringify(value) : '';
+    if (/^[[{]/.test(text)) return text;
   } catch (cause) {
     if (!isOfJson(cause)) throw cause;
 

@@ -368,7 +368,30 @@ for (const [what, body] of Object.entries(NO_JSON)) {
     assert.throws(() => created('/a', body), Error);
     if (!(body instanceof Response)) assert.throws(() => replyToResult(body, 'GET'), Error);
   });
+
+  test(`the result of toJSON may not be ${what} either, since it is the outermost value then [§11]`, () => {
+    const source = { toJSON: () => body };
+    assert.throws(() => reply(200, source), Error);
+    assert.throws(() => replyToResult(source, 'GET'), Error);
+  });
 }
+
+test('toJSON is called once and as JSON.stringify calls it, and may return its own object [§11]', () => {
+  const keys: unknown[] = [];
+
+  class Money {
+    readonly cents = 5;
+
+    toJSON(key: unknown) {
+      keys.push(key);
+      return keys.length === 1 ? { cents: this.cents } : this;
+    }
+  }
+
+  assert.equal(reply(200, new Money()).reply.content, '{"cents":5}');
+  assert.deepEqual(keys, ['']);
+  assert.equal(reply(200, new Money()).reply.content, '{"cents":5}');
+});
 
 for (const [what, body, text] of [
   ['a nested map has no members', [new Map([['a', 1]])], '[{}]'],
