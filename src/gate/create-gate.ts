@@ -32,7 +32,8 @@ const NO_FACTS = { method: '', path: '', rawHeaders: [] };
 
 const NO_RESPONSE = "admit needs Node's response, such as Fastify's reply.raw; without one, use check";
 
-const TOO_LATE = 'the response began before admit was done; await admit';
+const TOO_LATE =
+  'the response began before admit was done; await admit, and let the time limits of the server be longer';
 
 function requireAccess(access: unknown) {
   if (!isAccess(access)) {
