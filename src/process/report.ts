@@ -68,8 +68,10 @@ const INTROSPECTION_ADVICE = {
   'address-refused': 'the provider names no https: URL for introspection; set IDP_INTROSPECTION_URI',
   'client-refused':
     'the endpoint refused this client; check IDP_INTROSPECTION_CLIENT_ID and its secret or key',
-  'no-verdict': 'the response does not say true or false (active); check IDP_INTROSPECTION_URI',
-  active: 'the endpoint says active of a token that does not exist; check IDP_INTROSPECTION_URI',
+  'no-verdict':
+    'the response does not say true or false (active); check IDP_INTROSPECTION_URI, or your own introspect',
+  active:
+    'the response says active of a token that does not exist; check IDP_INTROSPECTION_URI, or your own introspect',
 };
 
 function sentenceFor({ event, fields: { issuer, tenant, reason, code, error, frames } }: Failure) {

@@ -248,11 +248,11 @@ describe('--check', { concurrency: 4 }, () => {
       ],
       [
         json({ active: true }),
-        'active; the endpoint says active of a token that does not exist; check IDP_INTROSPECTION_URI',
+        'active; the response says active of a token that does not exist; check IDP_INTROSPECTION_URI, or your own introspect',
       ],
       [
         json({ active: 1 }),
-        'no-verdict; the response does not say true or false (active); check IDP_INTROSPECTION_URI',
+        'no-verdict; the response does not say true or false (active); check IDP_INTROSPECTION_URI, or your own introspect',
       ],
       [
         json({}, 302),
