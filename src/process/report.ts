@@ -70,8 +70,7 @@ const INTROSPECTION_ADVICE = {
     'the endpoint refused this client; check IDP_INTROSPECTION_CLIENT_ID and its secret or key',
   'no-verdict':
     'the response does not say true or false (active); check IDP_INTROSPECTION_URI, or your own introspect',
-  active:
-    'the response says active of a token that does not exist; check IDP_INTROSPECTION_URI, or your own introspect',
+  active: 'the response calls a random token active; check IDP_INTROSPECTION_URI, or your own introspect',
 };
 
 function sentenceFor({ event, fields: { issuer, tenant, reason, code, error, frames } }: Failure) {

@@ -248,7 +248,7 @@ describe('--check', { concurrency: 4 }, () => {
       ],
       [
         json({ active: true }),
-        'active; the response says active of a token that does not exist; check IDP_INTROSPECTION_URI, or your own introspect',
+        'active; the response calls a random token active; check IDP_INTROSPECTION_URI, or your own introspect',
       ],
       [
         json({ active: 1 }),

@@ -73,8 +73,7 @@ const OF_INTROSPECTION: Readonly<Record<string, string | undefined>> = {
     'the endpoint refused this client; check IDP_INTROSPECTION_CLIENT_ID and its secret or key',
   'no-verdict':
     'the response does not say true or false (active); check IDP_INTROSPECTION_URI, or your own introspect',
-  active:
-    'the response says active of a token that does not exist; check IDP_INTROSPECTION_URI, or your own introspect',
+  active: 'the response calls a random token active; check IDP_INTROSPECTION_URI, or your own introspect',
   timeout: OF_KEYS.timeout,
   'proxy-failed': OF_KEYS['proxy-failed'],
 };
