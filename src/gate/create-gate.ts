@@ -33,7 +33,7 @@ const NO_FACTS = { method: '', path: '', rawHeaders: [] };
 const NO_RESPONSE = "admit needs Node's response, such as Fastify's reply.raw; without one, use check";
 
 const TOO_LATE =
-  'the response began before admit was done; await admit, and let the time limits of the server be longer';
+  'the response began before admit was done; await admit, or raise the time limits of your server';
 
 function requireAccess(access: unknown) {
   if (!isAccess(access)) {

@@ -125,7 +125,7 @@ test('the gate logs an error, and tells one verdict, if the host has responded b
       'error',
       'request failed',
       'bug',
-      'the response began before admit was done; await admit, and let the time limits of the server be longer',
+      'the response began before admit was done; await admit, or raise the time limits of your server',
     ]),
   );
 });
