@@ -28,6 +28,8 @@ export interface Server {
    * what the gate judges, or it finds no route.
    */
   readonly dots?: 'resolved' | 'not found';
+  /** Whether it hides a second `Authorization` field from the gate. */
+  readonly hidesRepetition?: boolean;
   /** Whether posts need the scope to write. */
   readonly hasPosts?: boolean;
   /** Packages of the program's own: the name by which it imports each, and the one in `package.json`. */
@@ -226,6 +228,13 @@ const app = new Elysia()
     return new Response('Hello, ' + caller.subject, { headers });
   });
 ${ON_BUN}`,
+  },
+  'whatwg-node': {
+    heading: 'Any other server',
+    before: `import { createServerAdapter } from '@whatwg-node/server';`,
+    after: `
+const server = createServer(createServerAdapter(readOrders)).listen(port, '127.0.0.1');`,
+    hidesRepetition: true,
   },
   'Deno.serve': {
     runtime: 'deno',

@@ -51,9 +51,9 @@ try {
     ...Object.fromEntries(streams.map(([name, stream]) => [name, programOfStream(stream)])),
   });
 
-  for (const [name, { runtime, path = '/api/orders', dots, hasPosts }] of servers) {
+  for (const [name, { runtime, path = '/api/orders', ...expected }] of servers) {
     const running = await workshop.run(name, runtime);
-    const target = { url: running.url, publicUrl: running.url, path, dots, hasPosts };
+    const target = { ...expected, url: running.url, publicUrl: running.url, path };
     const problems = await problemsOf(target, workshop.issuer)
       .catch((error) => [`it does not respond: ${error}`])
       .finally(running.stop);
