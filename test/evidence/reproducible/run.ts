@@ -83,6 +83,8 @@ function build(directory: string, { node, folder, umask, environment }: Way): Bu
     });
 
   run(NPM, 'pack', '--silent');
+  // What was packed names no source map; the image has what the builder builds.
+  run(NPM, 'run', '--silent', 'build');
   process.umask(before);
   const name = readdirSync(copy).find((file) => file.endsWith('.tgz')) ?? '';
   return {
