@@ -8,7 +8,7 @@ import type { Names } from './table.ts';
 /** Not `ISSUER_` alone: other tools use it too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|CLIENT_CERT|REVOCATION|ISSUER_[^_]+)_/g;
 
-const SECTIONS = /^"?(idp|issuers|api|cors|resource|metrics|revocation|server|log|profile)(\.|$)/i;
+const SECTIONS = /^"?(profile(?:\.|$)|(idp|issuers|api|cors|resource|metrics|revocation|server|log)(\.|$))/i;
 
 // With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532).
 const TORN = 'is not a setting; correct the lines above it, which became a part of its name';
@@ -71,7 +71,7 @@ function reportName(entry: Entry, known: readonly string[], reports: string[]) {
   if (known.includes(name) || isEmptySection) return;
 
   const written = squeezed(name);
-  const isSection = SECTIONS.exec(name)?.[2] === '' && name !== written;
+  const isSection = SECTIONS.exec(name)?.[3] === '' && name !== written;
   const setting = known.find((one) => squeezed(one).replace(/ .*/, '') === written);
   const right = setting ?? (isSection && written);
   const usual = /^issuers\..*\./.test(name)

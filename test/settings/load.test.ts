@@ -598,6 +598,17 @@ test('refuses the settings that belong to the profiles when it loads no profile'
   );
 });
 
+for (const name of ['PROFILE', 'Profile']) {
+  test(`advises nobody to write ${name} as profile where there is no profile [§2]`, async () => {
+    const loading = inDirectory({ 'application.yml': `${name}: A\n` }, (directory) =>
+      loadSettings(REQUIRED, directory).catch((error) => error),
+    );
+    const { problems } = await loading;
+    assert.equal(problems.length, 1);
+    assert.match(problems[0], /, line 1\): is not a setting; correct or remove it$/);
+  });
+}
+
 test('returns the paths of the files that were read, and of no others', () => {
   for (const [files, names] of [
     [{}, []],
