@@ -98,3 +98,18 @@ test(
     assert.equal(unhandled.mock.callCount(), 0);
   },
 );
+
+test('a log function gets null for the age of keys until a fetch succeeds [docs/logs-and-metrics.md]', async (t) => {
+  const { options, token } = makeIssuer();
+  const failures: unknown[] = [];
+  const gate = createGate({
+    ...options,
+    fetchKeys: () => Promise.reject(new Error('down')),
+    log: (_, message, fields) => message === 'signing keys could not be fetched' && failures.push(fields),
+  });
+  t.after(gate.close);
+  const request = requestWith('Authorization', `Bearer ${token()}`);
+  assert.equal((await gate.check(request, authenticated)).refusal?.status, 503);
+  const ages = failures.map((fields) => Object(fields).heldForSeconds);
+  assert.deepEqual(ages, [null]);
+});

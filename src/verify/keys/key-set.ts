@@ -174,8 +174,7 @@ export class KeySet {
 
   #logChanges({ usable, skipped }: ImportedKeys) {
     const facts = usable.map(factsOf);
-    const known = facts.map(({ kid, algorithm, thumbprint }) => [kid, algorithm, thumbprint]);
-    const text = JSON.stringify([known, skipped]);
+    const text = JSON.stringify([facts, skipped], ['kid', 'algorithm', 'thumbprint', 'reason']);
     if (text === this.#lastLogged && this.#lastError === undefined) return;
 
     this.#lastLogged = text;
@@ -190,8 +189,7 @@ export class KeySet {
         ...bug,
         reason,
         code: printable(code),
-        // Infinity becomes null in JSON.
-        heldForSeconds: Math.round(this.ageMillis() / 1000),
+        heldForSeconds: this.ageMillis() < Infinity ? Math.round(this.ageMillis() / 1000) : null,
       });
     }
 
@@ -204,7 +202,7 @@ export class KeySet {
     // Once it is closed, only requests fetch.
     this.#retryAtMillis = now + (this.#isClosed ? REQUEST_PAUSE_MILLIS : delayMillis);
     this.#cancelRetry();
-    if (!this.#isClosed) this.#cancelRetry = this.#clock.after(delayMillis, () => void this.refresh());
+    if (!this.#isClosed) this.#cancelRetry = this.#clock.after(delayMillis, this.refresh);
   }
 
   /** Stops retries only. */
