@@ -2,9 +2,10 @@
    refresh.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Algorithm } from '../../../src/verify/keys/jwk.ts';
+import { importSigningKey, type Algorithm } from '../../../src/verify/keys/jwk.ts';
+import { KeySet } from '../../../src/verify/keys/key-set.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { atOnce } from '../../support/clock.ts';
+import { atOnce, TestClock } from '../../support/clock.ts';
 import { unlessRefused } from '../../support/refused.ts';
 import {
   HOUR,
@@ -230,6 +231,18 @@ for (const [condition, keys] of Object.entries(CHANGES)) {
     );
   });
 }
+
+test('logs the set again when a key comes to be for another algorithm', async () => {
+  const algorithms = ['RS256', 'PS256'] as const;
+  const published = algorithms.map((alg) => ({ keys: [jwk('a', { alg })] }));
+  const fetchNext = async () => published.shift() ?? assert.fail('a third fetch');
+  const events: string[] = [];
+  const log = (event: string) => void events.push(event);
+  const around = { clock: new TestClock(0), log, count: undefined };
+  const keys = new KeySet('partner', fetchNext, around, (key) => importSigningKey(key, algorithms));
+  for (const _ of algorithms) await keys.refresh();
+  assert.deepEqual(events, ['signing keys loaded', 'signing keys loaded']);
+});
 
 test('logs the loaded and skipped keys again when the same set follows a failure', async () => {
   const fixture = await holding(jwk('a'), unusable('b'));
