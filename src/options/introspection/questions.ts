@@ -7,6 +7,7 @@ import {
   printable,
   type Fields,
   type IntrospectionReason,
+  type LogEvent,
   type Surroundings,
 } from '../../verify/base/events.ts';
 import { unavailable, Refused } from '../../verify/base/refusal.ts';
@@ -62,9 +63,8 @@ export class Questions {
   #lastAsked = 0;
   #lastAnswered = 0;
   #askedAtMillis = -Infinity;
-  /** In a row. */
+  /** In a row. With the first, the log says that the issuer is lost. */
   #failures = 0;
-  #isLost = false;
 
   constructor(issuerName: string, asker: Asker, surroundings: Surroundings) {
     this.#issuerName = issuerName;
@@ -189,11 +189,8 @@ export class Questions {
 
   #succeed(number: number) {
     this.#lastAnswered = Math.max(this.#lastAnswered, number);
+    if (this.#failures > 0) this.#log('introspection ready');
     this.#failures = 0;
-    if (!this.#isLost) return;
-
-    this.#isLost = false;
-    this.#surroundings.log('introspection ready', { issuer: printable(this.#issuerName) });
   }
 
   #fail(number: number, { reason, code, isOfClient, bug }: Problem) {
@@ -203,16 +200,14 @@ export class Questions {
     if (!isOfClient && number > this.#lastAnswered) {
       this.#failures += 1;
       this.#asker.forget?.();
-      this.#lose({ ...bug, reason, code: printable(code) });
+      const fields = { ...bug, reason, code: printable(code) };
+      if (this.#failures === 1) this.#log('introspection lost', fields);
     }
     return this.#refuse('introspection-unavailable');
   }
 
-  #lose(fields: Fields) {
-    if (this.#isLost) return;
-
-    this.#isLost = true;
-    this.#surroundings.log('introspection lost', { issuer: printable(this.#issuerName), ...fields });
+  #log(event: LogEvent, fields?: Fields) {
+    this.#surroundings.log(event, { issuer: printable(this.#issuerName), ...fields });
   }
 
   #shed(reason: 'introspection-unavailable' | 'too-many-waiting') {
