@@ -89,19 +89,16 @@ class ListedOrigins implements Cors {
   readonly vary = ['Vary', 'Origin'];
   readonly #options;
   readonly #permissions;
-  readonly #hasPatterns;
 
   /** Preflights allow the methods of the routes, unless an option says which. */
   constructor(options: CorsValues, { dpopMode, methods }: CorsContext) {
     const { origins, methods: given } = options;
     this.#options = { ...options, dpopMode, methods: given.length > 0 ? given : methods };
     this.#permissions = new Map(origins.map((origin) => [origin, permissionOf(origin, this.#options)]));
-    this.#hasPatterns = origins.join().includes('*');
   }
 
   #permissionFor(origin: string) {
     const listed = this.#permissions.get(origin);
-    if (!this.#hasPatterns) return listed;
     // A pattern is no origin.
     if (listed) return origin.includes('*') ? undefined : listed;
 
