@@ -4,9 +4,9 @@
 import { andThen } from '../../verify/base/clock.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { integer, readPlainOptions, type RulesOf } from '../../verify/base/option.ts';
-import { refuse, Refused } from '../../verify/base/refusal.ts';
+import { refuse } from '../../verify/base/refusal.ts';
 import type { Caller } from '../../verify/caller.ts';
-import { readHost, requestUri, type RawRequest } from '../../verify/request/facts.ts';
+import { requestUri, type RequestFacts } from '../../verify/request/facts.ts';
 import { pairsOf, type Field } from '../../gate/replies/reply.ts';
 import type { DecidedAccess } from '../../gate/rules/access.ts';
 import { beginBody, type BodySource } from '../routes/body.ts';
@@ -72,26 +72,22 @@ const isShown = ([name]: Field, hiddenField: string | undefined) =>
   !['authorization', 'dpop', hiddenField].includes(name.toLowerCase());
 
 function requestFrom(context: HandlerRequest, options: MountOptions, limitBytes: number) {
-  const source = HandlerRequest.exchangeOf(context);
-  const { request } = source;
-  const { method = '', url = '', rawHeaders } = request;
+  const { source, facts } = HandlerRequest.servedOf(context);
+  const { method, rawHeaders } = facts;
+  const { url = '' } = source.request;
   const body = bodyOf(source, limitBytes);
   const headers = pairsOf(rawHeaders).filter((field) => isShown(field, options.hiddenField));
   const init: RequestInit = { method, headers, body, duplex: 'half' };
-  const made = new Request(originOf(request, options) + url, init);
+  const made = new Request(originOf(facts, options) + url, init);
   // As a member of `init`, it would be made for each request.
   return Object.defineProperty(made, 'signal', { get: () => context.signal });
 }
 
 /** A path prefix of the public URL is not of the path that the service sees. */
-function originOf({ rawHeaders, httpVersion }: RawRequest, { publicUrl, trustProxy }: MountOptions) {
+function originOf(facts: RequestFacts, { publicUrl, trustProxy }: MountOptions) {
   if (publicUrl !== undefined) return new URL(publicUrl).origin;
 
-  const host = readHost(rawHeaders, httpVersion);
-  if (host instanceof Refused) throw host;
-
-  const facts = { method: '', host, path: '', rawHeaders };
-  const origin = requestUri(facts, { publicUrl, trustProxy });
+  const origin = requestUri({ ...facts, path: '' }, { publicUrl, trustProxy });
   if (typeof origin === 'string') return origin;
   // A URL has a host.
   throw origin ?? refuse('host-refused');

@@ -69,8 +69,8 @@ export class HandlerRequest<Admitted = unknown> {
   }
 
   /** For a mount, which reads the body as it comes. */
-  static exchangeOf(request: HandlerRequest) {
-    return request.#exchange;
+  static servedOf(request: HandlerRequest) {
+    return { source: request.#exchange, facts: request.#asked.facts };
   }
 
   /** Why the request is turned away, if the handler has made its `Response` of a refusal of `authorize`. */

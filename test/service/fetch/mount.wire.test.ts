@@ -135,7 +135,7 @@ let lateRead: Promise<string> | undefined;
 let isWhole = () => false;
 
 async function readLate({ body }: Request, context: MountContext<unknown>) {
-  const { request } = HandlerRequest.exchangeOf(context as HandlerRequest);
+  const { request } = HandlerRequest.servedOf(context as HandlerRequest).source;
   isWhole = () => request.complete;
   const reader = body!.getReader();
   await reader.read();
