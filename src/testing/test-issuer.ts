@@ -5,14 +5,14 @@ import {
   generateKeyPairSync,
   hash,
   randomUUID,
-  sign,
   type KeyObject,
 } from 'node:crypto';
 import type { LogPart } from '../gate/options.ts';
+import { signJws } from '../options/introspection/client.ts';
 import { jsonLog } from '../options/log.ts';
 import type { JsonObject } from '../verify/base/encoding.ts';
 import { oneOf, readPlainOptions, text, type Given, type RulesOf } from '../verify/base/option.ts';
-import { ALGORITHMS, type Algorithm } from '../verify/keys/jwk.ts';
+import type { Algorithm } from '../verify/keys/jwk.ts';
 
 /** Adds to or replaces the usual claims. `undefined` removes one. */
 export type Members = JsonObject;
@@ -110,16 +110,6 @@ export interface TestIssuer {
   /** The same as `createProof`. */
   readonly proof: typeof createProof;
 }
-
-/** RFC 7515 §3.1 */
-function signJws(header: Members & { alg: TestAlgorithm }, payload: Members, key: KeyObject) {
-  const input = `${encode(header)}.${encode(payload)}`;
-  const { digest, options } = ALGORITHMS[header.alg];
-  const signature = sign(digest, Buffer.from(input), { key, ...options });
-  return `${input}.${signature.toString('base64url')}`;
-}
-
-const encode = (part: Members) => Buffer.from(JSON.stringify(part)).toString('base64url');
 
 const nowSeconds = () => Math.floor(Date.now() / 1000);
 

@@ -76,19 +76,22 @@ export function createAssertion(
   clock: Clock,
 ): Authenticate {
   const header = { alg, kid: keyId };
-  const { digest, options } = ALGORITHMS[alg];
-  const input = { key, ...options };
 
   return function authenticate() {
     const exp = Math.floor(clock.now() / 1000) + ASSERTION_SECONDS;
     const jti = randomBytes(16).toString('base64url');
     const claims = { iss: clientId, sub: clientId, aud: issuer, jti, exp };
-    const text = [header, claims].map(encode).join('.');
-
-    const signature = sign(digest, Buffer.from(text), input).toString('base64url');
-    const form = { client_assertion_type: ASSERTION_TYPE, client_assertion: `${text}.${signature}` };
-    return { headers: {}, form };
+    const assertion = signJws(header, claims, key);
+    return { headers: {}, form: { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion } };
   };
+}
+
+/** RFC 7515 §3.1 */
+export function signJws(header: { readonly alg: Algorithm }, payload: object, key: KeyObject): string {
+  const text = [header, payload].map(encode).join('.');
+  const { digest, options } = ALGORITHMS[header.alg];
+  const signature = sign(digest, Buffer.from(text), { key, ...options });
+  return `${text}.${signature.toString('base64url')}`;
 }
 
 const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
