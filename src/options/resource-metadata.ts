@@ -99,22 +99,25 @@ function createResourceMetadata(options: ResourceValues, resource: Resource): Ea
   warnOfAudience(options, resource);
   const paths = metadataPaths(options.url);
   const content = JSON.stringify(documentOf(options, resource));
-  const document: Reply = {
-    status: 200,
-    fields: [
-      // RFC 9728 §7.10
-      ...['cache-control', 'public, max-age=3600'],
-      ...['content-type', 'application/json; charset=utf-8'],
-      ...['x-content-type-options', 'nosniff'],
-      ...['content-length', String(Buffer.byteLength(content))],
-    ],
-    content,
-  };
+  const fields = [
+    // RFC 9728 §7.10
+    'cache-control',
+    'public, max-age=3600',
+    'content-type',
+    'application/json; charset=utf-8',
+    'x-content-type-options',
+    'nosniff',
+    'content-length',
+    String(Buffer.byteLength(content)),
+  ];
+  const document: Reply = { status: 200, fields, content };
 
   const [cacheControl = '', noStore = '', ...nosniff] = NO_CONTENT.fields;
   const allowed = [
-    ...['access-control-allow-methods', METHODS.join(', ')],
-    ...['access-control-allow-headers', '*, Authorization'],
+    'access-control-allow-methods',
+    METHODS.join(', '),
+    'access-control-allow-headers',
+    '*, Authorization',
   ];
   const preflight = { ...NO_CONTENT, fields: [cacheControl, noStore, ...allowed, ...nosniff] };
 
