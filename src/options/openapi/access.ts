@@ -31,11 +31,10 @@ function withScopes(ways: readonly (readonly string[])[], { name, refused }: Any
   const { scopes = [] } = refused.refusal;
   const isAny = name.startsWith('any scope of ');
   const choices = isAny ? scopes.map((one) => [one]) : [scopes];
-  return ways.flatMap((way) => combined(way, choices));
+  return ways.flatMap((way) => {
+    return choices.map((choice) => [...way, ...choice]);
+  });
 }
-
-const combined = (way: readonly string[], choices: readonly (readonly string[])[]) =>
-  choices.map((choice) => [...way, ...choice]);
 
 /** Each operation can give these. */
 const ALWAYS: readonly Kind[] = [

@@ -75,13 +75,15 @@ function pathsOf(routes: readonly Route[], inForceOf: InForceOf, details: OpenAp
   return paths;
 }
 
-/** No prefix has a segment with a slash. */
-const pathFor = (pattern: string) => pattern.replace(/\{\w+\}/g, '%2F');
-
 /** The accesses of the rules that cover every path of a route, then its own. */
 function createInForce({ rules }: Routes): InForceOf {
   const matchPath = createRouter([], rules);
-  return ({ pattern, access }) => [...matchPath(pathFor(pattern)).demands, access];
+
+  return ({ pattern, access }) => {
+    // No prefix has a segment with a slash.
+    const path = pattern.replace(/\{\w+\}/g, '%2F');
+    return [...matchPath(path).demands, access];
+  };
 }
 
 /** Paths that differ in the names of their parameters alone are one path (OpenAPI 3.1 §4.8.8.1). */
