@@ -5,7 +5,10 @@ import type { Log, Surroundings } from '../verify/base/events.ts';
 import { Part } from '../verify/base/option.ts';
 import { createSenderCheck } from '../verify/caller.ts';
 import { LocalReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
-import { createIssuers, haveKeys } from '../verify/issuers.ts';
+import { KeyFetch, withDeadline } from '../verify/keys/fetch.ts';
+import { importSigningKey } from '../verify/keys/jwk.ts';
+import { KeySet } from '../verify/keys/key-set.ts';
+import type { FetchFrom, IssuersValues } from '../verify/options.ts';
 import { createTokenVerifier, type Issuer } from '../verify/token/verify.ts';
 import { createDecide, type Decide, type DecideOptions, type Early } from './decide.ts';
 import { createExpect, Observer, type Expect } from './observe.ts';
@@ -72,6 +75,38 @@ function surroundingsOf(values: GateValues, { clock }: Serving): Surroundings {
   return { clock, log, count: Part.contentOf(values.metrics)?.count, level };
 }
 
+/** The trusted issuers, each with its own keys (RFC 8725 §3.8). */
+export function createIssuers(values: IssuersValues, surroundings: Surroundings): readonly Issuer[] {
+  const { issuers, clockToleranceSeconds, connect, fetchKeys } = values;
+  if (fetchKeys !== undefined) surroundings.log('signing keys not from the provider', {});
+
+  return Object.entries(issuers).map(([name, own]) => {
+    const { jwksUri, algorithms, tenants } = own;
+    const introspect = Part.contentOf(own.introspection)?.create(own, name, values, surroundings);
+    const issuer = { ...own, name, clockToleranceSeconds, introspect };
+
+    const fetchFrom: FetchFrom = (address, tenant) =>
+      fetchKeys
+        ? () => fetchKeys(own, name, tenant)
+        : new KeyFetch({ ...own, jwksUri: address }, Part.contentOf(connect)).fetch;
+
+    if (tenants !== undefined) return Part.contentOf(tenants).createIssuer(issuer, fetchFrom, surroundings);
+
+    const keys = new KeySet(name, withDeadline(fetchFrom(jwksUri)), surroundings, (published) =>
+      importSigningKey(published, algorithms),
+    );
+    return { ...issuer, keys };
+  });
+}
+
+/** Whether tokens can be verified. */
+export function haveKeys(issuers: readonly Issuer[]): boolean {
+  // Asks all: asking keeps keys fresh.
+  const usable = issuers.filter(({ keys }) => keys.usable() > 0);
+  // Choice: a rollout waits for the first keys of the first issuer only.
+  return usable.length > 0 && issuers[0]?.keys.ageMillis() !== Infinity;
+}
+
 /** In this process, unless an option says where. */
 function createStore(values: GateValues, clock: Clock, log: Log): ReplayStore {
   const windowSeconds = values.dpopIatOffsetSeconds + values.dpopIatLeewaySeconds;
@@ -106,8 +141,9 @@ function createVerification(
 }
 
 export function createAnswers(values: GateValues, serving: Serving, verification: Verification): Answers {
-  const { isService, isPolicy = false } = serving;
-  const cors = createCors(values, serving);
+  const { isService, isPolicy = false, routes } = serving;
+  const methods = [...new Set(routes.map(({ method }) => method))];
+  const cors = Part.contentOf(values.cors)?.({ dpopMode: values.dpopMode, methods });
 
   const metadata = Part.contentOf(values.metadata);
   const challenges = { ...values, ...metadata, joinsChallenges: isPolicy };
@@ -121,11 +157,6 @@ export function createAnswers(values: GateValues, serving: Serving, verification
     replies: createReplies(challenges, cors, values.onError),
     observer: createObserver(values, isService, verification),
   };
-}
-
-function createCors({ cors, dpopMode }: GateValues, { routes }: Serving) {
-  const methods = [...new Set(routes.map(({ method }) => method))];
-  return Part.contentOf(cors)?.({ dpopMode, methods });
 }
 
 /** A gate sees no response, so it neither logs nor measures requests. */

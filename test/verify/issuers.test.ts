@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { readGateOptions } from '../../src/gate/options.ts';
 import { Part } from '../../src/verify/base/option.ts';
 import { Refused } from '../../src/verify/base/refusal.ts';
-import { createIssuers, haveKeys } from '../../src/verify/issuers.ts';
+import { createIssuers, haveKeys } from '../../src/gate/checks.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { MAX_AGE_MILLIS } from '../../src/verify/keys/key-set.ts';
 import { makeSigningKey } from '../idp/keys.ts';

@@ -5,7 +5,7 @@ import { createLog } from '../../../src/options/log.ts';
 import { tenants, type TenantsOptions } from '../../../src/tenants.ts';
 import type { LogLevel } from '../../../src/verify/base/events.ts';
 import { Refused } from '../../../src/verify/base/refusal.ts';
-import { createIssuers, haveKeys } from '../../../src/verify/issuers.ts';
+import { createIssuers, haveKeys } from '../../../src/gate/checks.ts';
 import type { FetchKeys } from '../../../src/verify/options.ts';
 import { createTokenVerifier, verifiedOf, type Issuer } from '../../../src/verify/token/verify.ts';
 import type { JsonWebKey, KeyObject } from 'node:crypto';
