@@ -13,7 +13,7 @@ export { recentLogin, type LoginDemands } from './gate/rules/recent-login.ts';
 export type { Field } from './gate/replies/reply.ts';
 export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';
-export type { DpopMode } from './verify/credentials.ts';
+export type { DpopMode } from './verify/request/facts.ts';
 export type { IsNewProof } from './verify/dpop/replay.ts';
 export type {
   Admission,

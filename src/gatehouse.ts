@@ -45,7 +45,7 @@ export type { Field } from './gate/replies/reply.ts';
 export type { Schema } from './service/routes/schema.ts';
 export type { RequestReason } from './verify/base/events.ts';
 export type { Caller } from './verify/caller.ts';
-export type { DpopMode } from './verify/credentials.ts';
+export type { DpopMode } from './verify/request/facts.ts';
 export type { IsNewProof } from './verify/dpop/replay.ts';
 export type {
   Admission,

@@ -5,8 +5,12 @@
 import { andThen, attempt, type MaybePromise } from '../verify/base/clock.ts';
 import { Refused, type Refusal } from '../verify/base/refusal.ts';
 import { foundOf, type Caller, type SenderCheck } from '../verify/caller.ts';
-import { parseCredentials, type DpopMode } from '../verify/credentials.ts';
-import type { RawRequest, RequestFacts } from '../verify/request/facts.ts';
+import {
+  parseCredentials,
+  type RawRequest,
+  type RequestFacts,
+  type DpopMode,
+} from '../verify/request/facts.ts';
 import { verifiedOf, type TokenVerifier } from '../verify/token/verify.ts';
 import type { Fields, RequestReason } from '../verify/base/events.ts';
 import { checkAccess, type DecidedAccess, type Demands } from './rules/access.ts';

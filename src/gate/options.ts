@@ -15,7 +15,7 @@ import {
 import { ignoreErrors } from '../verify/base/clock.ts';
 import { EVENTS, type Count, type Log, type LogLevel, type Surroundings } from '../verify/base/events.ts';
 import type { ConfirmCertificate } from '../verify/caller.ts';
-import type { DpopMode } from '../verify/credentials.ts';
+import type { DpopMode } from '../verify/request/facts.ts';
 import { OwnReplayStore, type CreateReplayStore, type ReplayStore } from '../verify/dpop/replay.ts';
 import {
   CHECK_DEFAULTS,

@@ -1,4 +1,4 @@
-// Verified token + its credentials → Caller (RFC 9449 §7). Trusts credentials.ts for the schemes that the
+// Verified token + its credentials → Caller (RFC 9449 §7). Trusts facts.ts for the schemes that the
 // mode accepts. Promises: unless DPoP is off, a key-bound token came with a proof of its key (RFC 9449 §2);
 // one proof makes one Caller (§11.1). Does not check certificates: a part does, before any proof. Does not
 // check scopes or claims: gate/rules/guards.ts does.
@@ -6,9 +6,8 @@ import { andThen, type MaybePromise } from './base/clock.ts';
 import { isFiniteNumber, isJsonObject, isTextArray, type JsonObject } from './base/encoding.ts';
 import type { Count } from './base/events.ts';
 import { refuse, Refused, unavailable } from './base/refusal.ts';
-import type { RequestFacts } from './request/facts.ts';
+import type { RequestFacts, Credentials, DpopMode, Scheme } from './request/facts.ts';
 import { verifiedOf, type VerifiedToken } from './token/verify.ts';
-import type { Credentials, DpopMode, Scheme } from './credentials.ts';
 import { ProofVerifier, type ProofOptions } from './dpop/proof.ts';
 import type { ReplayStore } from './dpop/replay.ts';
 

@@ -5,7 +5,7 @@ import { clientCertificates, type ClientCertificatesOptions } from '../../src/ce
 import { Part } from '../../src/verify/base/option.ts';
 import type { Refusal } from '../../src/verify/base/refusal.ts';
 import type { ConfirmCertificate } from '../../src/verify/caller.ts';
-import type { DpopMode } from '../../src/verify/credentials.ts';
+import type { DpopMode } from '../../src/verify/request/facts.ts';
 
 export const tlsFile = (name: string) =>
   readFileSync(new URL(`../idp/tls/${name}.pem`, import.meta.url), 'utf8');

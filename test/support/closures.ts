@@ -117,13 +117,7 @@ export function closureOf({ entries, hasOptions }: Omit<Door, 'name' | 'bound'>,
  * The files of each door. The verifier has no door: its closure is its ring. Whatever its settings, a process has a log.
  */
 const ENTRIES: Readonly<Record<string, readonly string[]>> = {
-  verify: [
-    'verify/caller.ts',
-    'verify/credentials.ts',
-    'verify/dpop/replay.ts',
-    'verify/keys/key-set.ts',
-    'verify/keys/fetch.ts',
-  ],
+  verify: ['verify/caller.ts', 'verify/dpop/replay.ts', 'verify/keys/key-set.ts', 'verify/keys/fetch.ts'],
   createGate: ['gate.ts'],
   createService: ['service/create-service.ts'],
   gatehouse: ['gatehouse.ts'],

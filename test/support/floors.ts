@@ -14,7 +14,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['verify/jws/', ['jws']],
   ['verify/token/', ['claims', 'verify']],
   ['verify/dpop/', ['replay', 'proof']],
-  ['verify/', ['credentials', 'caller', 'urls', 'options']],
+  ['verify/', ['caller', 'urls', 'options']],
   ['gate/replies/', ['reply']],
   ['gate/rules/', ['guards', 'further', 'recent-login', 'access']],
   ['gate/', ['decide', 'events', 'tell', 'observe']],

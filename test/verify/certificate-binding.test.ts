@@ -2,7 +2,7 @@
    docs/certificates.md, under both schemes and in every DPoP mode. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { SCHEMES, type DpopMode } from '../../src/verify/credentials.ts';
+import { SCHEMES, type DpopMode } from '../../src/verify/request/facts.ts';
 import { client, confirmOf, otherClient, written } from '../options/certificates-fixture.ts';
 import { draft, key, openSender, strangersKey, verdictOf, type Verdict } from './sender-fixture.ts';
 import { sealProof } from '../support/proof.ts';

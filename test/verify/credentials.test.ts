@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused, type Refusal } from '../../src/verify/base/refusal.ts';
-import { fieldValues } from '../../src/verify/request/facts.ts';
-import { acceptedScheme, parseCredentials, type DpopMode } from '../../src/verify/credentials.ts';
+import {
+  fieldValues,
+  acceptedScheme,
+  parseCredentials,
+  type DpopMode,
+} from '../../src/verify/request/facts.ts';
 import { unlessRefused } from '../support/refused.ts';
 
 const refused = (kind: Refusal['kind'], reason: Refusal['reason']) => (failure: unknown) => {

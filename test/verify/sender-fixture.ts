@@ -8,7 +8,7 @@ import {
   type SenderCheck,
   type SenderOptions,
 } from '../../src/verify/caller.ts';
-import type { Scheme } from '../../src/verify/credentials.ts';
+import type { Scheme } from '../../src/verify/request/facts.ts';
 import { LocalReplayStore, type ReplayStore } from '../../src/verify/dpop/replay.ts';
 import { draftProof, makeProofKey, sealProof, type ProofDraft } from '../support/proof.ts';
 import { unlessRefused } from '../support/refused.ts';

@@ -3,9 +3,15 @@
 // anything but a refusal becomes a 500 that reveals nothing.
 import { ignoreErrors, nothing } from '../../verify/base/clock.ts';
 import { describeBug, type Fields } from '../../verify/base/events.ts';
-import { fieldValues, type RawRequest } from '../../verify/request/facts.ts';
+import {
+  fieldValues,
+  acceptedScheme,
+  SCHEMES,
+  type RawRequest,
+  type DpopMode,
+  type Scheme,
+} from '../../verify/request/facts.ts';
 import type { Kind, Refusal, RefusalReason } from '../../verify/base/refusal.ts';
-import { acceptedScheme, SCHEMES, type DpopMode, type Scheme } from '../../verify/credentials.ts';
 import { extraFields, jsonReply, parametersText, type CrossOrigin, type Reply } from './reply.ts';
 import type { OnError } from '../events.ts';
 import { extendRecord, type RequestRecord } from '../decide.ts';

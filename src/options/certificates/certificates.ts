@@ -16,8 +16,7 @@ import {
 } from '../../verify/base/option.ts';
 import { refuse, Refused } from '../../verify/base/refusal.ts';
 import { isConfirmable, type ConfirmCertificate } from '../../verify/caller.ts';
-import type { DpopMode } from '../../verify/credentials.ts';
-import { fieldValues, type RequestFacts } from '../../verify/request/facts.ts';
+import { fieldValues, type RequestFacts, type DpopMode } from '../../verify/request/facts.ts';
 import type { ClientCertificatesPart } from '../../gate/options.ts';
 import { createList, rangeOf, type IsListed } from './addresses.ts';
 import { FORMS, thumbprintOf, type ReadValue } from './fields.ts';

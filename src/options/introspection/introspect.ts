@@ -7,7 +7,7 @@ import { andThen } from '../../verify/base/clock.ts';
 import { isFiniteNumber, isPresent, withoutPrototype, type JsonObject } from '../../verify/base/encoding.ts';
 import type { Surroundings } from '../../verify/base/events.ts';
 import { refuse, Refused, type Found } from '../../verify/base/refusal.ts';
-import type { DpopMode } from '../../verify/credentials.ts';
+import type { DpopMode } from '../../verify/request/facts.ts';
 import { checkTimes } from '../../verify/token/claims.ts';
 import {
   sealResponse,

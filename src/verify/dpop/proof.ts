@@ -1,6 +1,6 @@
 // The checks on a DPoP proof (RFC 9449 §4.3), the nonce last. Promises: the key's holder made the proof for
 // this method, URI, time and token. Does not count DPoP fields (§4.3(1)) or check binding and replay:
-// credentials.ts and caller.ts do.
+// facts.ts and caller.ts do.
 import { createHmac, hash } from 'node:crypto';
 import { isFiniteNumber, isJsonObject, type JsonObject } from '../base/encoding.ts';
 import { Cache } from '../base/cache.ts';

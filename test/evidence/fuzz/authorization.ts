@@ -1,7 +1,7 @@
 /* Authorization values: how gatehouse reads the fields and then the token, against the grammar of the RFCs
    and the others. */
 import { verifiedOf } from '../../../src/verify/token/verify.ts';
-import { parseCredentials, type DpopMode } from '../../../src/verify/credentials.ts';
+import { parseCredentials, type DpopMode } from '../../../src/verify/request/facts.ts';
 import { atOnce } from '../../support/clock.ts';
 import { unlessRefused } from '../../support/refused.ts';
 import { mutateText } from './mutations.ts';

@@ -98,7 +98,7 @@ export const SHORTCUTS: readonly Shortcut[] = [
   shortcut(
     'white space in a token is found without a pattern',
     'warm',
-    'verify/credentials.ts',
+    'verify/request/facts.ts',
     "for (const separator of SEPARATORS) {\n    if (text.includes(separator)) return false;\n  }\n  return text !== '';",
     'return SEPARATORS.length > 0 && /^[^\\s,]+$/.test(text);',
   ),

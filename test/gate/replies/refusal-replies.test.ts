@@ -9,7 +9,7 @@ import {
   type Refusal,
   type RefusalReason,
 } from '../../../src/verify/base/refusal.ts';
-import type { Scheme } from '../../../src/verify/credentials.ts';
+import type { Scheme } from '../../../src/verify/request/facts.ts';
 import { settingsWith } from '../../support/caller.ts';
 import { readReply } from '../../support/reply.ts';
 

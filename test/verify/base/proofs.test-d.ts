@@ -5,12 +5,11 @@ import type { JsonObject } from '../../../src/verify/base/encoding.ts';
 import type { Exchange } from '../../../src/service/request/exchange.ts';
 import { HandlerRequest, type HandlerOptions } from '../../../src/service/routes/handler-request.ts';
 import type { Asked } from '../../../src/gate/decide.ts';
-import type { RequestFacts } from '../../../src/verify/request/facts.ts';
+import type { RequestFacts, Credentials } from '../../../src/verify/request/facts.ts';
 import { factsOf, type VerificationKey } from '../../../src/verify/keys/jwk.ts';
 import { authenticated } from '../../../src/gate/rules/access.ts';
 import { type Route } from '../../../src/service/routes/route.ts';
 import type { Caller, SenderOptions, SenderCheck } from '../../../src/verify/caller.ts';
-import type { Credentials } from '../../../src/verify/credentials.ts';
 import { checkClaims, type TokenOptions } from '../../../src/verify/token/claims.ts';
 import {
   payloadOf,

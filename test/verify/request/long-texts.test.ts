@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Refused } from '../../../src/verify/base/refusal.ts';
 import { readJson } from '../../../src/service/routes/body.ts';
-import { normalUri } from '../../../src/verify/request/facts.ts';
-import { parseCredentials } from '../../../src/verify/credentials.ts';
+import { normalUri, parseCredentials } from '../../../src/verify/request/facts.ts';
 import { callerWith } from '../../support/caller.ts';
 import { issue, verdict } from '../token/issuer.ts';
 
