@@ -122,7 +122,7 @@ export class Connection {
    */
   finishUp() {
     this.isFinishing = true;
-    for (const { exchange } of this.#underWay) exchange.finishUp();
+    for (const { exchange } of this.#underWay) exchange.interrupt();
     const last = this.#underWay.at(-1)?.exchange.response;
     if (last?.headersSent !== false) return;
 

@@ -97,10 +97,12 @@ export class Exchange {
   bodyRefusal: Refused | undefined;
   /** For a drain that cuts the connection: ends the wait for a handler, so that the request is observed. */
   abandon = nothing;
+  /** For the connection, when a drain begins. */
+  interrupt = nothing;
+  /** The reader of the body replaces it, and stops when it is called. */
+  stopReadingBody = nothing;
   #controller: AbortController | undefined;
   #abort = nothing;
-  #interrupt = nothing;
-  #stopReadingBody = nothing;
 
   constructor(
     request: RequestStream,
@@ -141,18 +143,13 @@ export class Exchange {
     if (this.response.writableFinished) return;
 
     this.#abort();
-    this.#interrupt();
-  }
-
-  /** For the connection, when a drain begins. */
-  finishUp() {
-    this.#interrupt();
+    this.interrupt();
   }
 
   /** For a stream, whose client may leave, or which may have to end for a drain. */
   onInterrupted(check: () => void) {
     this.isStreaming = true;
-    this.#interrupt = bind(check);
+    this.interrupt = bind(check);
   }
 
   /**
@@ -167,12 +164,7 @@ export class Exchange {
   /** For the listener, which sees invalid and late bodies. */
   refuseBody(refused: Refused) {
     this.bodyRefusal = refused;
-    this.#stopReadingBody();
-  }
-
-  /** For the reader of the body, which stops when it is refused. */
-  onBodyRefused(stop: () => void) {
-    this.#stopReadingBody = stop;
+    this.stopReadingBody();
   }
 }
 

@@ -14,7 +14,7 @@ const MAX_DEPTH = 64;
 /** A request whose body may be refused while it is read. */
 export type BodySource = Pick<
   Exchange,
-  'request' | 'response' | 'bodyRefusal' | 'onBodyRefused' | 'bodyFailure'
+  'request' | 'response' | 'bodyRefusal' | 'stopReadingBody' | 'bodyFailure'
 >;
 
 /**
@@ -72,7 +72,7 @@ export function beginBody(source: BodySource, fail: (reason: unknown) => void) {
     request.headers.expect !== undefined && request.httpVersion !== '1.0' && !response.headersSent;
   if (isAwaited) response.writeContinue();
   request.on('close', stop);
-  source.onBodyRefused(stop);
+  source.stopReadingBody = stop;
 }
 
 /** RFC 9110 §5.6.4. Without a closing quote it ends with the field. */
