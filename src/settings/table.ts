@@ -69,7 +69,9 @@ const ofTenants = ofPart(async () => (await importTenants()).TENANTS_RULES);
 /** For a text with a brace, one of the rules of tenants. */
 const ofTemplate = (name: 'issuerOrTemplate' | 'addressOrTemplate') => ({
   importRule: async (raw: RawValue) =>
-    /[{}]/.test(String(raw)) ? (await importTenants()).TEMPLATE_RULES[name] : undefined,
+    /[{}]/.test(String(raw))
+      ? (await import('../options/tenants/template.ts')).TEMPLATE_RULES[name]
+      : undefined,
 });
 
 export const isTemplate = (url: unknown): boolean => String(url).includes('{tenant}');

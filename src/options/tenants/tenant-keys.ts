@@ -110,8 +110,8 @@ export class TenantKeys implements Keys {
   #kept = 0;
   #keeping: Promise<void> | undefined;
   #backoffMillis = MIN_BACKOFF_MILLIS;
-  #isWaiting = false;
-  #cancelRetry = () => {};
+  /** While another attempt is to come. */
+  #cancelRetry: (() => void) | undefined;
   #isClosed = false;
 
   constructor(tenants: readonly string[], options: TenantKeysOptions, around: Surroundings) {
@@ -162,7 +162,7 @@ export class TenantKeys implements Keys {
 
   /** Asking keeps one fresh. */
   readonly usable = () => {
-    if (!this.#isKept() && !this.#isWaiting) void this.refresh();
+    if (!this.#isKept() && this.#cancelRetry === undefined) void this.refresh();
     return this.#all().reduce((sum, set) => sum + set.usable(), 0);
   };
 
@@ -196,15 +196,14 @@ export class TenantKeys implements Keys {
     // Jitter: replicas must not retry together.
     const delayMillis = this.#backoffMillis * (0.8 + 0.2 * Math.random());
     this.#backoffMillis = Math.min(MAX_BACKOFF_MILLIS, this.#backoffMillis * 2);
-    this.#isWaiting = true;
     this.#cancelRetry = this.#around.clock.after(delayMillis, () => {
-      this.#isWaiting = false;
+      this.#cancelRetry = undefined;
       if (!this.#isKept()) void this.refresh();
     });
   }
 
   readonly close = () => {
     this.#isClosed = true;
-    this.#cancelRetry();
+    this.#cancelRetry?.();
   };
 }

@@ -56,8 +56,6 @@ const tenantList: Rule = (value) => {
   return isEvery || Array.from(value).every(isTenant) ? undefined : NOT_TENANTS;
 };
 
-export { TEMPLATE_RULES };
-
 export const TENANTS_RULES: RulesOf<TenantsOptions> = {
   issuer: templateUrl,
   list: tenantList,
