@@ -52,7 +52,20 @@ export function readBody(
   // RFC 9110 §15.5.14
   if (length > limitBytes) throw refuse('body-too-large');
 
-  return readBytes(source, limitBytes);
+  const body = new ByteBuffer();
+
+  return new Promise<Buffer>((resolve, reject) => {
+    beginBody(source, reject);
+    // `release`, because the reader holds `body` until the response.
+    source.request.readBy((chunk) => {
+      if (chunk === null) resolve(body.release());
+      else if (body.add(chunk) > limitBytes) {
+        // RFC 9110 §15.5.14
+        body.release();
+        reject(refuse('body-too-large'));
+      }
+    });
+  });
 }
 
 /** Lets the client send the body. Calls `fail` when reading must stop, or must not begin. */
@@ -103,23 +116,6 @@ function checkType({ headers, rawHeaders }: BodySource['request'], types: readon
 function checkCharset(contentType: string) {
   const isOther = OTHER_CHARSET.test(contentType.replace(QUOTED, '"$1"'));
   if (isOther) throw refuse('charset-refused');
-}
-
-function readBytes(source: BodySource, limitBytes: number) {
-  const body = new ByteBuffer();
-
-  return new Promise<Buffer>((resolve, reject) => {
-    beginBody(source, reject);
-    // `release`, because the reader holds `body` until the response.
-    source.request.readBy((chunk) => {
-      if (chunk === null) resolve(body.release());
-      else if (body.add(chunk) > limitBytes) {
-        // RFC 9110 §15.5.14
-        body.release();
-        reject(refuse('body-too-large'));
-      }
-    });
-  });
 }
 
 /** Level by level, as recursion may overflow. */
