@@ -109,8 +109,11 @@ export function introspection(options: IntrospectionOptions): IntrospectionPart 
 
     create(issuer, name, all, surroundings) {
       requireFit(issuer, name, tokens, all);
-      const asker =
-        createTestAsker(name, all, surroundings) ?? createAsker(values, key, issuer, all, surroundings);
+      const { introspect } = all;
+      const asker = introspect
+        ? { ask: (token: string) => introspect(token, name) }
+        : createAsker(values, key, issuer, all, surroundings);
+      if (introspect) surroundings.log('introspection not from the provider', { issuer: printable(name) });
       const questions = new Questions(name, asker, surroundings);
       return new Introspector({ ...all, ...values }, questions, surroundings);
     },
@@ -133,17 +136,6 @@ function createAsker(
     ? createAssertion({ clientId, issuer, keyId }, key, clock)
     : createBasic(clientId, clientSecret);
   return new IntrospectionEndpoint(source, uri, authenticate, Part.contentOf(connect));
-}
-
-function createTestAsker(
-  name: string,
-  { introspect }: IssuersValues,
-  { log }: Surroundings,
-): Asker | undefined {
-  if (introspect === undefined) return undefined;
-
-  log('introspection not from the provider', { issuer: printable(name) });
-  return { ask: (token) => introspect(token, name) };
 }
 
 const NO_PROFILE = 'must not have opaque beside the token type at+jwt, which only a JWT has; remove one';
