@@ -140,7 +140,8 @@ interface Asking extends TestIssuer, Surroundings {
 }
 
 async function askForScopes(ask: Ask, demands: Demands, asking: Asking) {
-  const all = demands.flatMap((access) => access.guards).flatMap(scopesOf);
+  const guards = demands.flatMap((access) => access.guards);
+  const all = guards.flatMap(scopesOf);
 
   /** Asks the guards what to expect: only they know their claims and logins. */
   async function askWith(what: string, scopes: readonly string[]) {
@@ -156,7 +157,7 @@ async function askForScopes(ask: Ask, demands: Demands, asking: Asking) {
 
   await askWith('neither scopes nor claims', []);
   await askWith('all scopes', all);
-  for (const guard of demands.flatMap((access) => access.guards)) {
+  for (const guard of guards) {
     await askWith(
       `all scopes but for ${guard.name}`,
       all.filter((scope) => !scopesOf(guard).includes(scope)),
