@@ -50,10 +50,10 @@ const TEXTS = new Map([
   ['--version', VERSION],
 ]);
 
-export const runService = (routes: Routes, hooks: Hooks = {}, kind = OWN_ROUTES): Promise<void> =>
+export const runService = (routes: Routes, hooks: Hooks, kind = OWN_ROUTES): Promise<void> =>
   runWith({ table: SERVICE_SETTINGS, routesFor: () => routes, kindFor: () => kind, hooks });
 
-export async function runForwardAuth(routes: Routes, hooks: Hooks = {}): Promise<void> {
+export async function runForwardAuth(routes: Routes, hooks: Hooks): Promise<void> {
   const { createQuestionReaders: createReaders } = await import('../options/forward-auth.ts');
 
   return runService(routes, hooks, { ...OWN_ROUTES, createReaders, isPolicy: true });

@@ -52,7 +52,7 @@ const CLOSING: readonly RefusalReason[] = [
   'header_fields_too_large',
 ];
 
-export interface ChallengeOptions {
+interface ChallengeOptions {
   readonly dpopMode: DpopMode;
   readonly dpopAlgorithms: readonly string[];
   /** Whether bodies say more. */

@@ -27,7 +27,7 @@ export type Wait = (
 ) => MaybePromise<Refused | undefined>;
 
 /** Of a guard that waits in place of `passes`, once all other guards have passed. */
-export interface Waits {
+interface Waits {
   readonly wait: Wait;
 }
 

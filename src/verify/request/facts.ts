@@ -63,7 +63,7 @@ const AUTHORITY = String.raw`([a-z0-9._~-]{1,255}|\[[0-9a-f:.]+\])(?::\d{0,5})?`
 const HOST = new RegExp(`^${AUTHORITY}$`, 'i');
 
 /** URL checks the port and the IPv6 address. */
-export const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
+const isHost = (text: string) => HOST.test(text) && URL.canParse(`http://${text}`);
 
 /** For speed: most requests repeat it. */
 let lastGoodHost: string | undefined;
