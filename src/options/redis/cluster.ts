@@ -2,7 +2,7 @@
 // key, one link to each node, and what to do when slots or masters move. Promises: a command is sent twice
 // only if the first node did not carry it out; its second reply comes within a second of the first sending,
 // or none does.
-import type { Clock } from '../../verify/base/clock.ts';
+import { nothing, type Clock } from '../../verify/base/clock.ts';
 import { MAX_WAITING, REPLY_MILLIS, type Settle } from './connection.ts';
 import {
   askEach,
@@ -40,7 +40,7 @@ class Cluster implements Client {
   /** Or about to. */
   #isLearning = true;
   #isClosed = false;
-  #cancelLearning = () => {};
+  #cancelLearning = nothing;
 
   constructor(target: Target, clock: Clock, watcher: Watcher) {
     this.#target = target;
@@ -80,12 +80,9 @@ class Cluster implements Client {
 
   #linkTo(node: Address): Link {
     const name = nameOf(node);
-    const link = this.#links.get(name) ?? this.#open(node);
-    this.#links.set(name, link);
-    return link;
-  }
+    const known = this.#links.get(name);
+    if (known !== undefined) return known;
 
-  #open(node: Address) {
     const link = new Link(this.#target, (found) => found(node), this.#clock, {
       onReady: () => {
         for (const attempt of this.#waiting) attempt();
@@ -96,6 +93,7 @@ class Cluster implements Client {
         if (this.#needed.has(link)) this.#watcher.onLost(reason);
       },
     });
+    this.#links.set(name, link);
     return link;
   }
 
