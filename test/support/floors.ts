@@ -39,7 +39,7 @@ export const FLOORS: readonly (readonly [folder: string, names: readonly string[
   ['options/', ['log', 'proxy', 'key-access', 'preflight', 'cors', 'resource-metadata', 'forward-auth']],
   ['options/', ['decisions', 'claims']],
   ['options/openapi/', ['access', 'details', 'operation', 'openapi']],
-  ['options/tenants/', ['template', 'slots', 'tenant-keys', 'tenant-issuer', 'tenants']],
+  ['options/tenants/', ['template', 'slots', 'tenant-keys', 'tenants']],
   [
     'options/redis/',
     [

@@ -1,6 +1,10 @@
-// Tenants by template: a provider whose tenants each have an issuer (iss) of their own. Promises: no two
-// issuers accept one `iss`, and no unauthenticated client can cause a fetch by naming a tenant.
-// Loads no gate.
+// Tenants by template: a provider whose tenants each have an issuer (iss) of their own. It is found by an
+// unverified `iss`, with the keys for it. Promises: no two issuers accept one `iss`; unauthenticated clients
+// cause no fetch by naming a tenant; what a token names becomes part of no address; a key that the
+// provider published for one tenant verifies no token of another, cached or not. Loads no gate. Does not
+// check claims: verify/token/claims.ts does.
+import { andThen } from '../../verify/base/clock.ts';
+import type { Surroundings } from '../../verify/base/events.ts';
 import {
   readOptions,
   requireGood,
@@ -11,16 +15,24 @@ import {
   type Rule,
   type RulesOf,
 } from '../../verify/base/option.ts';
+import { refuse, Refused } from '../../verify/base/refusal.ts';
+import { withDeadline } from '../../verify/keys/fetch.ts';
+import { factsOf, importSigningKey, type ImportKey, type VerificationKey } from '../../verify/keys/jwk.ts';
+import { KeySet, type Keys } from '../../verify/keys/key-set.ts';
 import {
   ISSUER_RULES,
   ownerOf,
   SAME_ISSUER,
+  type FetchFrom,
   type IssuersByName,
   type IssuerValues,
+  type Tenants,
   type TenantsPart,
 } from '../../verify/options.ts';
-import { createIssuer } from './tenant-issuer.ts';
+import type { Issuer } from '../../verify/token/verify.ts';
+import { Slots } from './slots.ts';
 import { EVERY, isTemplate, isTenant, NOT_BOTH, overlapping, Template, TEMPLATE_RULES } from './template.ts';
+import { TenantKeys, type TenantKeysOptions } from './tenant-keys.ts';
 
 interface TenantsValues {
   /** The issuers (`iss`) of the tenants: a URL with `{tenant}` as one segment of its path. */
@@ -135,6 +147,88 @@ function requireApart(issuers: IssuersByName) {
   const [name] = overlapping(all);
   if (name !== undefined) throwProblem(`${ownerOf(name)}issuer`, SAME_ISSUER);
 }
+
+type OwnIssuer = Parameters<Tenants['createIssuer']>[0];
+
+/** One for each gate or service: its tenants share what they may fetch. */
+const slotsOf = new WeakMap<Surroundings, Slots>();
+
+/** The issuer that stands for all tenants, and finds that of one. */
+function createIssuer(
+  issuer: OwnIssuer,
+  template: Template,
+  fetchFrom: FetchFrom,
+  around: Surroundings,
+): Issuer {
+  const { name, jwksUri } = issuer;
+  const { listed = [] } = template;
+  const sets = isTemplate(jwksUri) ? createOwn(issuer, jwksUri, [...listed], fetchFrom, around) : undefined;
+  const importKey = importerOf(issuer);
+  const keys = sets ?? new KeySet(name, withDeadline(fetchFrom(jwksUri)), around, importKey);
+
+  function findTenant(iss: unknown): Issuer | undefined {
+    const tenant = template.tenantIn(iss);
+    if (tenant === undefined) return undefined;
+
+    const own = { ...issuer, issuer: template.fill(tenant), tenant };
+    return { ...own, keys: { ...keys, find: confirming(keys, sets, own) } };
+  }
+
+  return { ...issuer, keys, findTenant, refreshTenants: sets?.refreshAll };
+}
+
+/** One set for each. */
+function createOwn(
+  issuer: OwnIssuer,
+  address: string,
+  tenantNames: readonly string[],
+  fetchFrom: FetchFrom,
+  around: Surroundings,
+) {
+  const addresses = new Template(address, []);
+  const slots = slotsOf.get(around) ?? new Slots(around.clock);
+  slotsOf.set(around, slots);
+
+  const options: TenantKeysOptions = {
+    issuerName: issuer.name,
+    importKey: importerOf(issuer),
+    createFetch: (tenant) => fetchFrom(addresses.fill(tenant), tenant),
+    slots,
+  };
+  return new TenantKeys(tenantNames, options, around);
+}
+
+/** The issuer of a key is text, if it has one. */
+const importerOf =
+  ({ algorithms }: OwnIssuer): ImportKey =>
+  (published) => {
+    const key = importSigningKey(published, algorithms);
+    if (typeof key === 'string') return key;
+
+    const { issuer } = factsOf(key);
+    return issuer === undefined || typeof issuer === 'string' ? key : 'key-issuer';
+  };
+
+type OfTenant = Pick<Issuer, 'name' | 'issuer'> & Readonly<{ tenant: string }>;
+
+/**
+ * A common set also holds keys that are for one tenant alone (Microsoft identity platform, "Validate the
+ * signing key issuer").
+ */
+function confirm(key: VerificationKey | Refused, { name, issuer: iss, tenant }: OfTenant) {
+  if (key instanceof Refused) return key;
+
+  const { issuer = iss, kid } = factsOf(key);
+  const isFit = String(issuer).replaceAll(/\{tenant(?:id)?\}/g, tenant) === iss;
+  return isFit ? key : refuse('key-issuer-mismatch').with({ kid, issuerName: name });
+}
+
+const confirming =
+  (keys: Keys, sets: TenantKeys | undefined, own: OfTenant): Keys['find'] =>
+  (kid, algorithm) => {
+    const ofTenant = sets?.of(own.tenant) ?? keys;
+    return andThen(ofTenant.find(kid, algorithm), (key) => confirm(key, own));
+  };
 
 /** The settings of an issuer. One that has a problem is absent. */
 interface Configured {
