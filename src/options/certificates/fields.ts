@@ -1,7 +1,7 @@
 // The field in which a proxy passes on the certificate of its client → thumbprint. Promises: refuses what is
 // not exactly of its form. Does not parse the certificate, and does not check who sent the field:
 // certificates.ts does.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /**
  * Returns the thumbprint (RFC 8705 §3.1), or `undefined` for a value that is not of its form. With
@@ -22,8 +22,7 @@ export const FORMS = {
 } satisfies Readonly<Record<string, Form>>;
 
 /** Of the bytes as they came: a parser of certificates could drop some. */
-export const thumbprintOf = (certificate: Uint8Array): string =>
-  createHash('sha256').update(certificate).digest('base64url');
+export const thumbprintOf = (certificate: Uint8Array): string => hash('sha256', certificate, 'base64url');
 
 /** Node skips what is not base64: only canonical text survives the round trip (RFC 4648 §3.5). */
 function thumbprintOfBase64(text = '') {
@@ -70,9 +69,9 @@ const isHash = ([, key = '']: RegExpExecArray) => key.toLowerCase() === 'hash';
 function readElement(value: string) {
   const pairs = [...value.matchAll(PAIR)];
   const isElement = pairs.map(([text]) => text).join('') === value;
-  const [hash, ...others] = pairs.filter(isHash);
+  const [only, ...others] = pairs.filter(isHash);
   if (!isElement || others.length > 0) return undefined;
 
-  const [, digits] = /^"?([\da-f]{64})"?$/i.exec(hash?.[2] ?? '') ?? [];
+  const [, digits] = /^"?([\da-f]{64})"?$/i.exec(only?.[2] ?? '') ?? [];
   return digits === undefined ? undefined : Buffer.from(digits, 'hex').toString('base64url');
 }
