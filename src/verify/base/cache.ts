@@ -44,7 +44,8 @@ export class Cache<Value> {
   /** Marks it if it is not. Two places, so that two keys of one slot do not evict each other for ever. */
   #isMarked(key: string) {
     const marks = this.#marks;
-    const mark = markOf(key);
+    // 32 bits of the key. A collision only admits a key too early.
+    const mark = Buffer.from(key.slice(-8), 'base64url').readInt32LE();
     const slot = mark & (marks.length - 2);
     if (marks[slot] === mark || marks[slot + 1] === mark) return true;
 
@@ -53,10 +54,4 @@ export class Cache<Value> {
     marks[slot] = mark;
     return false;
   }
-}
-
-/** 32 bits of a key. A collision only admits a key too early. */
-function markOf(key: string) {
-  const bytes = Buffer.from(key.slice(-8), 'base64url');
-  return bytes.readInt32LE();
 }
