@@ -191,26 +191,20 @@ async function check(token: VerifiedToken, store: RevocationStore, { clock, coun
   return result === 'clear' ? token : REFUSED[result].with(verifiedOf(token).found);
 }
 
+/** A cached token is always the same object. */
+const known = new WeakMap<VerifiedToken, readonly Entry[]>();
+
 async function resultFor(token: VerifiedToken, store: RevocationStore, clock: Clock) {
-  const entries = entriesOf(token);
+  const { claims, issuer } = verifiedOf(token);
+  const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
+  known.set(token, entries);
   const replies = await store.ask(entries.map(({ key }) => key));
   if (replies === undefined) return 'unavailable';
 
-  const { claims, issuer } = verifiedOf(token);
   const latestSeconds = clock.now() / 1000 + issuer.clockToleranceSeconds;
   const isRevoked = entries.some(({ kind }, index) => {
     const reply = replies[index];
     return typeof reply === 'string' && isRefusedBy(kind, reply, claims.iat, latestSeconds);
   });
   return isRevoked ? 'revoked' : 'clear';
-}
-
-/** A cached token is always the same object. */
-const known = new WeakMap<VerifiedToken, readonly Entry[]>();
-
-function entriesOf(token: VerifiedToken) {
-  const { claims, issuer } = verifiedOf(token);
-  const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
-  known.set(token, entries);
-  return entries;
 }
