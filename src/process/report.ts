@@ -6,7 +6,7 @@ import { literalsOf, type Route, type Routes } from '../service/routes/route.ts'
 import { namesFor } from '../settings/names.ts';
 import type { FetchErrorReason, Fields, LogEvent } from '../verify/base/events.ts';
 import { Part } from '../verify/base/option.ts';
-import type { Issuer, Probed } from '../verify/token/verify.ts';
+import type { Probed } from '../verify/token/verify.ts';
 import { introspectionOf, summaryOf, type Deployment } from './summary.ts';
 
 /** The option of each part → the path that code would import it from. */
@@ -118,10 +118,6 @@ function failureIn({ issuer, problem }: ProbedIssuer): Failure[] {
   return problem ? [{ event: 'introspection lost', fields: { issuer, ...problem } }] : [];
 }
 
-async function probeOf({ name: issuer, introspect }: Issuer): Promise<ProbedIssuer> {
-  return { issuer, ...(await introspect?.probe()) };
-}
-
 /** Of each key set and of each store. Resolves with those of introspection requests. */
 async function firstOutcomes(
   { issuers, replayStore }: ListeningService,
@@ -135,7 +131,11 @@ async function firstOutcomes(
     // No second attempt.
     keys.close();
   });
-  const probed = Promise.all(issuers.map(probeOf));
+  const asked = issuers.map(async ({ name: issuer, introspect }): Promise<ProbedIssuer> => {
+    return { issuer, ...(await introspect?.probe()) };
+  });
+
+  const probed = Promise.all(asked);
   await Promise.all([
     ...fetched,
     replayStore.firstOutcome,

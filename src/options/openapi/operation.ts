@@ -123,17 +123,15 @@ const TARGET = { target: 'draft-2020-12', libraryOptions: { unrepresentable: 'an
 function jsonSchemaOf(schema: Schema | undefined, side: 'input' | 'output'): JsonObject {
   try {
     const written: unknown = Object(schema?.['~standard']).jsonSchema?.[side]?.(TARGET);
-    return isJsonObject(written) ? withoutDialect(written) : ANY;
+    if (!isJsonObject(written)) return ANY;
+
+    // A plain copy. The document says its dialect for all schemas.
+    const { $schema: _, ...others }: JsonObject = JSON.parse(JSON.stringify(written));
+    return others;
   } catch {
     // Such as a transformation, or a type that JSON does not have.
     return ANY;
   }
-}
-
-/** A plain copy. The document says its dialect for all schemas. */
-function withoutDialect(written: JsonObject): JsonObject {
-  const { $schema: _, ...schema }: JsonObject = JSON.parse(JSON.stringify(written));
-  return schema;
 }
 
 /** These hold values, in which `$ref` is data. */
