@@ -1,7 +1,7 @@
 // Guards that may wait, such as for a policy engine. Promises: only `true`, in time, lets a request pass.
 // Does not cache decisions: each is asked each time it stands.
 import type { EventEmitter } from 'node:events';
-import { andThen, attempt, isPromise, nothing, type Clock, type MaybePromise } from '../verify/base/clock.ts';
+import { andThen, attempt, isPromise, nothing, type Clock } from '../verify/base/clock.ts';
 import { describeBug, printableSetting, type Fields } from '../verify/base/events.ts';
 import { readPlainOptions, type RulesOf } from '../verify/base/option.ts';
 import { refuse, unavailable, type Refused } from '../verify/base/refusal.ts';
@@ -73,22 +73,9 @@ export function decision(what: string, decide: DecisionFunction, options: Decisi
 
   requireShowable(name, what);
   const refused = refuse('decision-refused', { description: `the request is not allowed: ${what}` });
-  return new MadeGuard(name, () => false, refused, {
-    wait: waitFor(new Asking(what, decide, timeoutSeconds * 1000, refused)),
-  });
+  const { wait } = new Asking(what, decide, timeoutSeconds * 1000, refused);
+  return new MadeGuard(name, () => false, refused, { wait });
 }
-
-/** Asks this decision, then the others, then the token's times: asking may have taken long. */
-const waitFor = (asking: Asking): Wait =>
-  function wait(caller, question, surroundings, [next, ...others]) {
-    return andThen(asking.ask(caller, question, surroundings), (refused) => {
-      if (refused !== undefined) return refused;
-      if (next !== undefined) return next(caller, question, surroundings, others);
-
-      // RFC 7519 §4.1.4
-      return checkTimes(caller.claims, issuerOf(caller), surroundings.clock.now() / 1000);
-    });
-  };
 
 /** One decision: what it is, how many requests wait for it, and whether it failed when last asked. */
 class Asking {
@@ -106,15 +93,22 @@ class Asking {
     this.#refused = refused;
   }
 
-  ask(caller: Caller, question: Question, surroundings: Surroundings): MaybePromise<Refused | undefined> {
+  /** Asks this decision, then the others, then the token's times: asking may have taken long. */
+  readonly wait: Wait = (caller, question, surroundings, [next, ...others]) => {
     if (this.#waiting >= MAX_WAITING) {
       surroundings.count?.('decision', 'failed');
       return TOO_MANY;
     }
 
-    const outcome = this.#begin(caller, question, surroundings);
-    return andThen(outcome, (known) => this.#conclude(known, surroundings));
-  }
+    return andThen(this.#begin(caller, question, surroundings), (outcome) => {
+      const refused = this.#conclude(outcome, surroundings);
+      if (refused !== undefined) return refused;
+      if (next !== undefined) return next(caller, question, surroundings, others);
+
+      // RFC 7519 §4.1.4
+      return checkTimes(caller.claims, issuerOf(caller), surroundings.clock.now() / 1000);
+    });
+  };
 
   #begin(caller: Caller, { facts, readParameters, request }: Question, { clock }: Surroundings) {
     const controller = new AbortController();
