@@ -21,7 +21,7 @@ import {
   type Entry,
   type RawValue,
 } from './entry.ts';
-import { findSetting, namesFor, reportUnknown } from './names.ts';
+import { findSetting, namesFor, reportKeys, reportVariables } from './names.ts';
 import type { FoundEntries } from './sources.ts';
 import { ISSUER_SETTINGS, type Names, type Setting, type SettingsTable, type ValuesOf } from './table.ts';
 
@@ -73,7 +73,8 @@ export function readSettings(table: SettingsTable, found: FoundEntries, rules: R
   const tables = names.map((name) => [name, reader.readTable(rowsOf(name))]);
   const issuers = Object.fromEntries(tables);
   const values = reader.readTable(Object.entries(table), { issuers });
-  reportUnknown(found, reader.known);
+  reportVariables(found, reader.known);
+  reportKeys(found, reader.known);
   return { ...values, issuers: issuers as WithIssuers['issuers'] };
 }
 

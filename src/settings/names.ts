@@ -32,17 +32,12 @@ export function findSetting({ variables, keys, lookedIn }: FoundEntries, { env, 
 /** Names that differ only in case or underscores are the same. */
 const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
 
-/** Reports entries that have none of the known names. */
-export function reportUnknown(found: FoundEntries, known: readonly Names[]) {
-  reportVariables(found, known);
-  reportKeys(found, known);
-}
-
 function prefixesOf(names: readonly string[]) {
   return names.join().match(PREFIXES) ?? [];
 }
 
-function reportVariables({ variables, problems, strays }: FoundEntries, known: readonly Names[]) {
+/** Reports variables that have none of the known names. */
+export function reportVariables({ variables, problems, strays }: FoundEntries, known: readonly Names[]) {
   // Some settings have no variable.
   const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
   const prefixes = prefixesOf(names);
@@ -57,7 +52,8 @@ function reportVariables({ variables, problems, strays }: FoundEntries, known: r
   }
 }
 
-function reportKeys({ keys, problems, warnings }: FoundEntries, known: readonly Names[]) {
+/** The same for keys. */
+export function reportKeys({ keys, problems, warnings }: FoundEntries, known: readonly Names[]) {
   const paths = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {
     reportName(entry, paths, SECTIONS.test(entry.name) ? problems : warnings);
