@@ -160,7 +160,37 @@ class StoredRevocations extends RevocationStore implements Revocations {
 
   join(served: readonly Issuer[], around: Surroundings) {
     this.#issuers.mustHave(served);
-    return { protect: refusing(this, around), leave: this.watch(around) };
+
+    const protect =
+      (verifyToken: TokenVerifier): TokenVerifier =>
+      (token) =>
+        andThen(verifyToken(token), (verified) => {
+          return verified instanceof Refused ? verified : this.#check(verified, around);
+        });
+
+    return { protect, leave: this.watch(around) };
+  }
+
+  /** Asks the store about each token, also about one that is cached. */
+  async #check(token: VerifiedToken, { clock, count }: Surroundings) {
+    const result = await this.#resultFor(token, clock);
+    count?.('revocation check', result);
+    return result === 'clear' ? token : REFUSED[result].with(verifiedOf(token).found);
+  }
+
+  async #resultFor(token: VerifiedToken, clock: Clock) {
+    const { claims, issuer } = verifiedOf(token);
+    const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
+    known.set(token, entries);
+    const replies = await this.ask(entries.map(({ key }) => key));
+    if (replies === undefined) return 'unavailable';
+
+    const latestSeconds = clock.now() / 1000 + issuer.clockToleranceSeconds;
+    const isRevoked = entries.some(({ kind }, index) => {
+      const reply = replies[index];
+      return typeof reply === 'string' && isRefusedBy(kind, reply, claims.iat, latestSeconds);
+    });
+    return isRevoked ? 'revoked' : 'clear';
   }
 
   readonly revoke = async (what: Revocation) => {
@@ -174,37 +204,7 @@ class StoredRevocations extends RevocationStore implements Revocations {
   };
 }
 
-const refusing =
-  (store: RevocationStore, around: Surroundings) =>
-  (verifyToken: TokenVerifier): TokenVerifier =>
-  (token) =>
-    andThen(verifyToken(token), (verified) =>
-      verified instanceof Refused ? verified : check(verified, store, around),
-    );
-
 const REFUSED = { revoked: refuse('revoked'), unavailable: unavailable('revocation-store-unavailable') };
-
-/** Asks the store about each token, also about one that is cached. */
-async function check(token: VerifiedToken, store: RevocationStore, { clock, count }: Surroundings) {
-  const result = await resultFor(token, store, clock);
-  count?.('revocation check', result);
-  return result === 'clear' ? token : REFUSED[result].with(verifiedOf(token).found);
-}
 
 /** A cached token is always the same object. */
 const known = new WeakMap<VerifiedToken, readonly Entry[]>();
-
-async function resultFor(token: VerifiedToken, store: RevocationStore, clock: Clock) {
-  const { claims, issuer } = verifiedOf(token);
-  const entries = known.get(token) ?? entriesFor(claims, issuer.issuer);
-  known.set(token, entries);
-  const replies = await store.ask(entries.map(({ key }) => key));
-  if (replies === undefined) return 'unavailable';
-
-  const latestSeconds = clock.now() / 1000 + issuer.clockToleranceSeconds;
-  const isRevoked = entries.some(({ kind }, index) => {
-    const reply = replies[index];
-    return typeof reply === 'string' && isRefusedBy(kind, reply, claims.iat, latestSeconds);
-  });
-  return isRevoked ? 'revoked' : 'clear';
-}
