@@ -171,7 +171,13 @@ function createIssuer(
     if (tenant === undefined) return undefined;
 
     const own = { ...issuer, issuer: template.fill(tenant), tenant };
-    return { ...own, keys: { ...keys, find: confirming(keys, sets, own) } };
+
+    const find: Keys['find'] = (kid, algorithm) => {
+      const ofTenant = sets?.of(tenant) ?? keys;
+      return andThen(ofTenant.find(kid, algorithm), (key) => confirm(key, own));
+    };
+
+    return { ...own, keys: { ...keys, find } };
   }
 
   return { ...issuer, keys, findTenant, refreshTenants: sets?.refreshAll };
@@ -222,13 +228,6 @@ function confirm(key: VerificationKey | Refused, { name, issuer: iss, tenant }: 
   const isFit = String(issuer).replaceAll(/\{tenant(?:id)?\}/g, tenant) === iss;
   return isFit ? key : refuse('key-issuer-mismatch').with({ kid, issuerName: name });
 }
-
-const confirming =
-  (keys: Keys, sets: TenantKeys | undefined, own: OfTenant): Keys['find'] =>
-  (kid, algorithm) => {
-    const ofTenant = sets?.of(own.tenant) ?? keys;
-    return andThen(ofTenant.find(kid, algorithm), (key) => confirm(key, own));
-  };
 
 /** The settings of an issuer. One that has a problem is absent. */
 interface Configured {
