@@ -15,12 +15,12 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Doors that load more than their bounds, and how much. A change may add `GROWTH` of that unseen. */
 const OVER: Readonly<Record<string, number>> = {
-  verify: 18_790,
-  createGate: 29_600,
-  createService: 45_050,
-  runService: 56_450,
-  server: 57_650,
-  'all of src': 104_350,
+  verify: 18_410,
+  createGate: 29_500,
+  createService: 44_910,
+  runService: 56_270,
+  server: 57_470,
+  'all of src': 103_735,
 };
 
 const GROWTH = 1.02;
