@@ -2,7 +2,7 @@
 // only ever compared with ranges of its own family.
 import { isIP, isIPv4 } from 'node:net';
 
-export type IsListed = (peer: unknown) => boolean;
+type IsListed = (peer: unknown) => boolean;
 
 /** Trusts that each entry is a range. A peer without an address, such as a Unix socket, is not listed. */
 export function createList(entries: readonly string[]): IsListed {

@@ -18,8 +18,8 @@ import { refuse, Refused } from '../../verify/base/refusal.ts';
 import { isConfirmable, type ConfirmCertificate } from '../../verify/caller.ts';
 import { fieldValues, type RequestFacts, type DpopMode } from '../../verify/request/facts.ts';
 import type { ClientCertificatesPart } from '../../gate/options.ts';
-import { createList, rangeOf, type IsListed } from './addresses.ts';
-import { FORMS, thumbprintOf, type ReadValue } from './fields.ts';
+import { createList, rangeOf } from './addresses.ts';
+import { FORMS, thumbprintOf } from './fields.ts';
 
 /** Where client certificates come from: the TLS socket of the request, or a header from a proxy. */
 export type CertificateSource = 'tls' | keyof typeof FORMS;
@@ -101,6 +101,9 @@ export function clientCertificates(options: ClientCertificatesOptions): ClientCe
   return Part.make(OWNER, { createConfirm, isRequired: required, source, field, proxies });
 }
 
+/** What the listener of a service lets in. */
+const MAX_LENGTH = 16_384;
+
 function ofField(
   source: keyof typeof FORMS,
   field: string | undefined,
@@ -113,7 +116,20 @@ function ofField(
   const shown = field ?? usualField;
   const name = shown.toLowerCase();
   const isTrusted = proxies === 'any' ? () => true : createList(proxies);
-  const readField = createFieldReader(name, read, isTrusted);
+
+  const readField: ReadCertificate = ({ rawHeaders, socket }) => {
+    const [value = '', ...others] = fieldValues(rawHeaders, name);
+    if (value === '' && others.length === 0) return refuse('certificate-missing');
+
+    // RFC 9440 §4: anyone but a trusted proxy may have forged the header.
+    const { remoteAddress } = Object(socket);
+    if (!isTrusted(remoteAddress)) return refuse('certificate-untrusted');
+
+    const isOne = others.length === 0 && value.length <= MAX_LENGTH;
+    const thumbprint = isOne ? read(value, !socket) : undefined;
+    return thumbprint ?? refuse('certificate-malformed');
+  };
+
   const createConfirm = confirming(readField, isRequired);
   const about = { source: `${source} ${shown}`, field: name, proxies };
   return Part.make(OWNER, { createConfirm, isRequired, ...about });
@@ -160,12 +176,11 @@ function bindingOf(cnf: unknown = {}) {
 
   const { jkt, 'x5t#S256': thumbprint } = cnf;
   const isKey = jkt === undefined || (typeof jkt === 'string' && jkt !== '');
-  const isCertificate = thumbprint === undefined || isThumbprint(thumbprint);
+  // SHA-256, in base64url.
+  const isHash = typeof thumbprint === 'string' && decodeBase64url(thumbprint)?.length === 32;
+  const isCertificate = thumbprint === undefined || isHash;
   return isKey && isCertificate ? { jkt, thumbprint } : refuse('confirmation-refused');
 }
-
-/** Of SHA-256, in base64url. */
-const isThumbprint = (value: unknown) => typeof value === 'string' && decodeBase64url(value)?.length === 32;
 
 /** RFC 8705 §3. A resumed session has the certificate of its first handshake. */
 function readSocket({ socket }: RequestFacts) {
@@ -175,20 +190,3 @@ function readSocket({ socket }: RequestFacts) {
   const { raw } = Object(certificate);
   return isBytes(raw) && raw.length > 0 ? thumbprintOf(raw) : refuse('certificate-missing');
 }
-
-/** What the listener of a service lets in. */
-const MAX_LENGTH = 16_384;
-
-const createFieldReader = (name: string, read: ReadValue, isTrusted: IsListed): ReadCertificate =>
-  function readField({ rawHeaders, socket }) {
-    const [value = '', ...others] = fieldValues(rawHeaders, name);
-    if (value === '' && others.length === 0) return refuse('certificate-missing');
-
-    // RFC 9440 §4: anyone but a trusted proxy may have forged the header.
-    const { remoteAddress } = Object(socket);
-    if (!isTrusted(remoteAddress)) return refuse('certificate-untrusted');
-
-    const isOne = others.length === 0 && value.length <= MAX_LENGTH;
-    const thumbprint = isOne ? read(value, !socket) : undefined;
-    return thumbprint ?? refuse('certificate-malformed');
-  };

@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
  * Returns the thumbprint (RFC 8705 §3.1), or `undefined` for a value that is not of its form. With
  * `mayBeJoined`, it may be several fields, joined with a comma and a space, and trimmed.
  */
-export type ReadValue = (value: string, mayBeJoined: boolean) => string | undefined;
+type ReadValue = (value: string, mayBeJoined: boolean) => string | undefined;
 
 interface Form {
   readonly usualField: string;
