@@ -20,7 +20,7 @@ const OVER: Readonly<Record<string, number>> = {
   createService: 44_910,
   runService: 56_270,
   server: 57_470,
-  'all of src': 103_735,
+  'all of src': 103_692,
 };
 
 const GROWTH = 1.02;
