@@ -19,8 +19,8 @@ const OVER: Readonly<Record<string, number>> = {
   createGate: 29_500,
   createService: 44_910,
   runService: 56_270,
-  server: 57_470,
-  'all of src': 103_692,
+  server: 57_480,
+  'all of src': 103_800,
 };
 
 const GROWTH = 1.02;

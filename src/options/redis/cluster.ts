@@ -18,6 +18,8 @@ import {
 import { Link, type Client, type Watcher } from './link.ts';
 import { addressIn, parseTarget, type Address, type Target } from './target.ts';
 
+/** One server may refuse what others carry out: the log does not follow each reply. */
+export const REFUSED_MILLIS = 2_000;
 const LEARN_MILLIS = 1_000;
 const ASK_MAP = ['CLUSTER', 'SLOTS'];
 /** For the map, at a time. */

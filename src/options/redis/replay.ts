@@ -6,7 +6,7 @@ import { printable, type Fields, type Log, type LogEvent } from '../../verify/ba
 import { requireGood, Part } from '../../verify/base/option.ts';
 import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../../verify/dpop/replay.ts';
 import type { ReplayStorePart } from '../../verify/options.ts';
-import { createClient } from './cluster.ts';
+import { createClient, REFUSED_MILLIS } from './cluster.ts';
 import type { Watcher } from './link.ts';
 import { mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
 import { storeUrl } from './target.ts';
@@ -15,9 +15,6 @@ const VERDICTS = new Map<unknown, ReplayVerdict>([
   ['+OK', 'new'],
   [null, 'seen'],
 ]);
-
-/** In a cluster, one server may refuse proofs that others record: the log does not follow each of them. */
-const REFUSED_MILLIS = 2_000;
 
 /**
  * Makes a replay store that replicas share, for the option `replayStore`. Each gate and service has a
@@ -36,11 +33,13 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   readonly #log;
   readonly #client;
   /**
-   * False once the server refused a proof, or left one without a reply. Then only a verdict, not a greeting,
-   * shows that it can record.
+   * False once the server refused a proof, or left proofs on two connections in a row without a reply. Then
+   * only a verdict, not a greeting, shows that it can record.
    */
   #mayRecord = true;
   #isUnanswered = false;
+  /** Whether the connection before this one ended for that. */
+  #wasUnanswered = false;
   /** Until when one verdict does not show that the server records all proofs. */
   #refusesUntilMillis = 0;
   #lastLogged = '';
@@ -85,7 +84,10 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   }
 
   onLost(reason: string) {
-    if (this.#isUnanswered && reason === 'timeout') this.#mayRecord = false;
+    if (this.#isUnanswered && reason === 'timeout') {
+      this.#mayRecord &&= !this.#wasUnanswered;
+      this.#wasUnanswered = true;
+    }
     this.#isUnanswered = false;
     this.#logChange('replay store lost', { reason: printable(reason) });
   }
@@ -99,6 +101,7 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   /** Returns whether the connection may go on. */
   #heedVerdict() {
     this.#isUnanswered = false;
+    this.#wasUnanswered = false;
     if (this.#clock.monotonic() >= this.#refusesUntilMillis) {
       this.#mayRecord = true;
       this.onReady();

@@ -8,7 +8,7 @@ import {
   type LogEvent,
   type Surroundings,
 } from '../../verify/base/events.ts';
-import { createClient } from './cluster.ts';
+import { createClient, REFUSED_MILLIS } from './cluster.ts';
 import { REPLY_MILLIS } from './connection.ts';
 import { GREETING_MILLIS, type Watcher } from './link.ts';
 import { isError, mayGoOnAfter, reasonIn, type Reply } from './resp.ts';
@@ -26,6 +26,8 @@ export class RevocationStore implements Watcher {
   readonly #logs = new Map<Surroundings, Log>();
   /** What waits until a connection is ready. */
   readonly #waiting = new Set<() => void>();
+  /** Until when one whole reply does not show that each server of a cluster answers. */
+  #refusesUntilMillis = 0;
   #last: readonly [event: LogEvent, fields: Fields] | undefined;
   #isClosed = false;
   #tellOutcome = () => {};
@@ -144,8 +146,12 @@ export class RevocationStore implements Watcher {
   }
 
   #tellOf(reply: Reply, isWhole: boolean) {
-    if (!isWhole) return this.onLost(reasonIn(reply));
-    if (this.#client.isUp()) this.#tell(READY, {});
+    const now = this.#clock.monotonic();
+    if (!isWhole) {
+      if (this.kind === 'redis-cluster') this.#refusesUntilMillis = now + REFUSED_MILLIS;
+      return this.onLost(reasonIn(reply));
+    }
+    if (now >= this.#refusesUntilMillis && this.#client.isUp()) this.#tell(READY, {});
   }
 
   #tell(event: LogEvent, fields: Fields) {

@@ -8,7 +8,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { slotOf } from '../../../src/options/redis/discovery.ts';
 import { openClient, startFakeStore, type FakeStore, type Say } from '../fake-store.ts';
 import { issue, NOW } from '../../verify/token/issuer.ts';
-import { keyFor, openStand, storeWith, type Stand } from './revocations-fixture.ts';
+import { except, keyFor, openStand, storeWith, type Stand } from './revocations-fixture.ts';
 
 const UNAVAILABLE = 'revocation-store-unavailable';
 const TOKEN = issue({ sub: 'user 1', iat: NOW - 10 });
@@ -603,6 +603,26 @@ describe('a cluster', () => {
     assert.equal((await stand.logged('revocation store lost')).reason, 'CLUSTERDOWN');
     await untilSo(stand, async () => (await stand.verdict(TOKEN)) === 'accepted');
     assert.deepEqual([stand.isUp(), stand.logs.length], [false, 1]);
+  });
+
+  test('is lost until no lookup was refused for two seconds, as one node may refuse what others answer [§24]', async (t) => {
+    const { first, stand } = await startWhole(t);
+    const good = first.say;
+    const refusing = except('MGET', '-NOPERM x\r\n', good);
+    for (let round = 0; round < 3; round += 1) {
+      first.say = refusing;
+      assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+      first.say = good;
+      assert.equal(await stand.verdict(TOKEN), 'accepted');
+      stand.clock.advance(1_999);
+      assert.equal(await stand.verdict(TOKEN), 'accepted');
+      assert.equal(stand.isUp(), false);
+    }
+
+    stand.clock.advance(1);
+    assert.equal(await stand.verdict(TOKEN), 'accepted');
+    const told = stand.logs.map(({ message }) => String(message).replace('revocation store ', ''));
+    assert.deepEqual(told.slice(-3), ['ready', 'lost', 'ready']);
   });
 
   /** A map of two nodes that have every other slot, of so many bytes before its last line end. */

@@ -583,7 +583,7 @@ describe('the connection', () => {
     assert.equal(client.isUp(), true);
   });
 
-  test('is logged as lost once, and not as up, however often it is opened again, while the store greets and leaves proofs without a reply [§15]', async (t) => {
+  test('is logged as lost, and not as up, however often it is opened again, while the store greets and leaves proofs on more than one connection without a reply [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const told = () => client.logs.map(({ message }) => message);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
@@ -594,13 +594,15 @@ describe('the connection', () => {
       await client.lost();
       client.clock.advance(RETRY_MILLIS);
       await client.greeted();
-      assert.equal(client.isUp(), false);
+      // Once may be a pause that is over, with no proof to come for hours.
+      assert.equal(client.isUp(), attempt === 1);
     }
-    assert.deepEqual(told(), ['replay store ready', 'replay store lost']);
+    const pair = ['replay store ready', 'replay store lost'];
+    assert.deepEqual(told(), [...pair, ...pair]);
 
     store.say = goodStore();
     assert.equal(await client.record('a'), 'new');
-    assert.deepEqual(told(), ['replay store ready', 'replay store lost', 'replay store ready']);
+    assert.deepEqual(told(), [...pair, ...pair, 'replay store ready']);
     assert.equal(client.isUp(), true);
   });
 
