@@ -2,7 +2,7 @@
 // handler gets. Promises: only the outermost `act` counts; earlier actors are history, not for decisions; a
 // schema is asked once for each cached token. Does not read `may_act`, and does not show a schema's issues:
 // they are about the token.
-import { isPromise, nothing } from '../verify/base/clock.ts';
+import { ignoreErrors, isPromise } from '../verify/base/clock.ts';
 import {
   isJsonObject,
   isListOf,
@@ -115,7 +115,7 @@ function check<Output>(schema: Schema<Output>, given: JsonObject): Result<Output
   const result = schema['~standard'].validate(copied(given));
   if (isPromise(result)) {
     // A rejection without a handler is an error of the process.
-    Promise.resolve(result).catch(nothing);
+    void ignoreErrors(() => result);
     throw new UsageError('claims needs a schema that does not return a promise');
   }
 

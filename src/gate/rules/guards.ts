@@ -1,6 +1,6 @@
 // Guards: what a valid access token must also say (RFC 6750 §3.1, docs/refusals.md). Promises: compares type
 // and value; never converts, never looks for substrings.
-import { isPromise, nothing } from '../../verify/base/clock.ts';
+import { ignoreErrors } from '../../verify/base/clock.ts';
 import { isFiniteNumber, isListOf } from '../../verify/base/encoding.ts';
 import { UsageError } from '../../verify/base/events.ts';
 import { refuse, type Refused } from '../../verify/base/refusal.ts';
@@ -117,7 +117,7 @@ function requireBoolean(verdict: unknown) {
   if (typeof verdict === 'boolean') return verdict;
 
   // A rejection without a handler is an error of the process.
-  if (isPromise(verdict)) Promise.resolve(verdict).catch(nothing);
+  void ignoreErrors(() => verdict);
   throw new UsageError('claimCheck needs a function that returns true or false; to wait, write a decision');
 }
 

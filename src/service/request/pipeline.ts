@@ -1,7 +1,14 @@
 // The steps of a request: form → facts → early reply → route → decision → query and body → handler → reply.
 // Promises: waits only for missing keys, a shared replay store, inputs and a handler's promise; reads no body
 // and runs no handler before access. Does not write: responder.ts does.
-import { andThen, attempt, isPromise, nothing, type MaybePromise } from '../../verify/base/clock.ts';
+import {
+  andThen,
+  attempt,
+  isPromise,
+  nothing,
+  toPromise,
+  type MaybePromise,
+} from '../../verify/base/clock.ts';
 import { refuse, Refused, refuseMethod, unavailable } from '../../verify/base/refusal.ts';
 import type { RawRequest, RequestFacts } from '../../verify/request/facts.ts';
 import {
@@ -132,7 +139,7 @@ export class Pipeline {
     if (!isPromise(result)) return result;
 
     const { clock, handlerTimeoutSeconds } = this.#options;
-    const promise = Promise.resolve(result);
+    const promise = toPromise(result);
 
     return new Promise((resolve, reject) => {
       const settle = () => {

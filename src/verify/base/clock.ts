@@ -27,13 +27,15 @@ export type MaybePromise<Value> = Value | Promise<Value>;
 export const isPromise = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
+/** A new one, since a `then` of the user's may return nothing or throw, even that of a native promise. */
+export const toPromise = async <Value>(value: MaybePromise<Value>) => await value;
+
 /** Continues at once unless the value is a promise. */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,
   next: (value: Value) => MaybePromise<Result>,
 ): MaybePromise<Result> {
-  // A library's `then` may return nothing to await.
-  return isPromise(value) ? Promise.resolve(value).then(next) : next(value);
+  return isPromise(value) ? toPromise(value).then(next) : next(value);
 }
 
 /** The result of `action`, or that of `recover` if it throws or rejects. */

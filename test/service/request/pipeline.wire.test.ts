@@ -5,6 +5,7 @@ import { refuse, unavailable } from '../../../src/verify/base/refusal.ts';
 import { anyScope, claimEquals, MadeGuard, scope } from '../../../src/gate/rules/guards.ts';
 import { authenticated, needs, open } from '../../../src/gate/rules/access.ts';
 import { get, post, put, under, upstream, type Route } from '../../../src/service/routes/route.ts';
+import { fail } from '../../../src/service/routes/handler-reply.ts';
 import { json } from '../../../src/service/routes/inputs.ts';
 import { createService } from '../../../src/service/create-service.ts';
 import { Pipeline, type PipelineOptions } from '../../../src/service/request/pipeline.ts';
@@ -465,6 +466,27 @@ test('cancels nothing of a result that comes too late unless it is a Response', 
   await new Promise(setImmediate);
   assert.deepEqual(cancelled, []);
 });
+
+for (const [status, promise] of [
+  [200, () => Promise.resolve({ a: 1 })],
+  [409, () => Promise.reject(fail(409, 'conflict', 'Twice'))],
+] as const) {
+  test(`takes a promise whose own "then" returns nothing as any other: ${status} [§10]`, async () => {
+    const given = promise();
+
+    const then = (...settle: Parameters<typeof given.then>) =>
+      void Promise.prototype.then.apply(given, settle);
+
+    const routes = [get('/x', open, () => Object.assign(given, { then }) as never)];
+    const ownClock = new TestClock();
+    const pipeline = await pipelineOver(routes, { clock: ownClock, handlerTimeoutSeconds: 1 });
+    const { reply } = await pipeline.respond(exchangeOf(requestOf('GET', '/x'), {}).exchange);
+    assert.equal(reply?.status, status);
+
+    // A timer that is left would end the process.
+    ownClock.advance(1_000);
+  });
+}
 
 test('caches the reply to a refusal for each list of scopes, even with RESOURCE_URL [RFC 9728 §5.1]', async () => {
   const reading = get('/x', needs(scope('read')), () => ({}));

@@ -11,6 +11,11 @@ test('goes on with the value of a promise of a library whose then returns nothin
   assert.equal(await andThen(promised as unknown as Promise<number>, (value) => value + 1), 6);
 });
 
+test('goes on with the value of a native promise whose own then throws', async () => {
+  const promised = Object.assign(Promise.resolve(5), { then: () => assert.fail('asked') });
+  assert.equal(await andThen(promised, (value) => value + 1), 6);
+});
+
 test("keeps no process alive for what is to come, by the system's clock", () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timers();
