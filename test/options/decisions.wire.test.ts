@@ -923,6 +923,15 @@ describe('decision() throws where it is written', () => {
     test(`for ${what} [§26]`, () => assert.throws(make, TypeError));
   }
 
+  test('with its name, and what it needs [§26]', () => {
+    const name = 'decision may pay';
+    const message = `${name}: needs a function that decides`;
+    assert.throws(() => decision('may pay', true as never), { message });
+    assert.throws(() => decision('may pay', decide, { timeoutSeconds: 0 }), {
+      message: `${name}: timeoutSeconds: must be over 0 and up to 30`,
+    });
+  });
+
   test('but not for 200 characters, a limit of 30 s, or no limit [§26]', () => {
     assert.equal(decision('x'.repeat(200), decide, { timeoutSeconds: 30 }).name.length, 209);
     assert.doesNotThrow(() => decision('x', decide, { timeoutSeconds: undefined }));
