@@ -32,20 +32,16 @@ export function findSetting({ variables, keys, lookedIn }: FoundEntries, { env, 
 /** Names that differ only in case or underscores are the same. */
 const squeezed = (name: string) => name.toLowerCase().replaceAll('_', '');
 
-function prefixesOf(names: readonly string[]) {
-  return names.join().match(PREFIXES) ?? [];
-}
-
 /** Reports variables that have none of the known names. */
 export function reportVariables({ variables, problems, strays }: FoundEntries, known: readonly Names[]) {
   // Some settings have no variable.
   const names = ['CONFIG_FILE', 'ISSUERS', ...known.map(({ env }) => env)].filter(Boolean);
-  const prefixes = prefixesOf(names);
-  const spellings = new Set(names.map(squeezed));
+  const prefixes = names.join().match(PREFIXES);
+  const spellings = names.map(squeezed);
 
   for (const entry of variables) {
     const name = entry.name.toUpperCase();
-    const isOurs = spellings.has(squeezed(name)) || prefixes.some((prefix) => name.startsWith(prefix));
+    const isOurs = spellings.includes(squeezed(name)) || prefixes?.some((one) => name.startsWith(one));
     const isTorn = entry.name.includes('\n');
     if (isTorn) problems.push(problemOf({ ...entry, name: 'a name of several lines' }, TORN));
     else if (isOurs) reportName(entry, names, entry.source === 'environment' ? strays : problems);
