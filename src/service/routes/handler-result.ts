@@ -198,9 +198,11 @@ const HAS_NO_JSON = /^(?:Do not know how to|JSON\.stringify cannot) serialize |^
 export function jsonText(body: unknown): string {
   try {
     const source = Object(body);
-    // Its result is the outermost value then.
-    const value = typeof source.toJSON === 'function' && isSerializable(body) ? source.toJSON('') : body;
-    const text = isSerializable(value) ? JSON.stringify(value) : '';
+    const isMade = typeof source.toJSON === 'function' && isSerializable(body);
+    // The outermost value then. JSON never calls a toJSON that it has, such as one that `...this` copied.
+    const value = isMade ? source.toJSON('') : body;
+    const form = isMade ? { toJSON: () => value } : body;
+    const text = isSerializable(value, isMade) ? JSON.stringify(form) : '';
     if (/^[[{]/.test(text)) return text;
   } catch (cause) {
     if (!isOfJson(cause)) throw cause;
@@ -219,13 +221,13 @@ function isOfJson(error: unknown) {
   }
 }
 
-function isSerializable(body: unknown) {
+function isSerializable(body: unknown, isMade = false) {
   if (!isJsonObject(body)) return Array.isArray(body);
   // JSON would leak an error or list single bytes.
   if (isError(body) || ArrayBuffer.isView(body) || isResponse(body)) return false;
 
   const { toJSON, then, pipe } = body;
-  if (typeof toJSON === 'function') return true;
+  if (typeof toJSON === 'function' && !isMade) return true;
 
   // Members of a promise, stream or collection are not its content.
   const isSource = typeof then === 'function' || typeof pipe === 'function';

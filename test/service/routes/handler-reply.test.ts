@@ -369,12 +369,49 @@ for (const [what, body] of Object.entries(NO_JSON)) {
     if (!(body instanceof Response)) assert.throws(() => replyToResult(body, 'GET'), Error);
   });
 
+  // JSON.stringify does not call the `toJSON` of such a result, and no function is a member in JSON.
+  if (Object.getPrototypeOf(body) === Object.prototype && 'toJSON' in body) {
+    test(`the result of toJSON has no members if it is ${what} [§11]`, () => {
+      const source = { toJSON: () => body };
+      assert.equal(reply(200, source).reply.content, JSON.stringify(source));
+      assert.equal(replyToResult(source, 'GET').content, '{}');
+    });
+    continue;
+  }
+
   test(`the result of toJSON may not be ${what} either, since it is the outermost value then [§11]`, () => {
     const source = { toJSON: () => body };
     assert.throws(() => reply(200, source), Error);
     assert.throws(() => replyToResult(source, 'GET'), Error);
   });
 }
+
+test('a toJSON that its own result has is not called, as JSON.stringify does not call it [§11]', () => {
+  const copied = {
+    cents: 5,
+
+    toJSON() {
+      return { ...this, cents: this.cents * 100 };
+    },
+  };
+
+  class View {
+    readonly shown = 1;
+
+    toJSON() {
+      return assert.fail('called');
+    }
+  }
+
+  for (const [body, text] of [
+    [copied, '{"cents":500}'],
+    [{ toJSON: () => new View() }, '{"shown":1}'],
+    [{ toJSON: () => Object.assign([1], { toJSON: () => [2] }) }, '[1]'],
+  ] as const) {
+    assert.equal(replyToResult(body, 'GET').content, text);
+    assert.equal(JSON.stringify(body), text);
+  }
+});
 
 test('toJSON is called once and as JSON.stringify calls it, and may return its own object [§11]', () => {
   const keys: unknown[] = [];
@@ -391,6 +428,7 @@ test('toJSON is called once and as JSON.stringify calls it, and may return its o
   assert.equal(reply(200, new Money()).reply.content, '{"cents":5}');
   assert.deepEqual(keys, ['']);
   assert.equal(reply(200, new Money()).reply.content, '{"cents":5}');
+  assert.deepEqual(keys, ['', '']);
 });
 
 for (const [what, body, text] of [
