@@ -100,7 +100,7 @@ export class Connection {
     this.#received += text;
     let start = 0;
     // A long reply comes in many pieces, and each attempt reads it from its beginning.
-    while (this.#isReady || this.#received.endsWith('\r\n')) {
+    while (this.#received.length <= MAX_REPLY_LENGTH || this.#isReady || this.#received.endsWith('\r\n')) {
       const parsed = parseReply(this.#received, start);
       if (parsed === 'incomplete') break;
       if (parsed === 'malformed' || parsed.end - start - 2 > this.#maxReplyLength) {

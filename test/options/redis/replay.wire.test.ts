@@ -273,13 +273,18 @@ describe('replies of the store', () => {
     assert.equal(client.record('jti'), 'unavailable');
   });
 
-  test('ends the connection after bytes before the greeting', async (t) => {
-    const store = await startFakeStore(t);
-    const client = openClient(t, `redis://127.0.0.1:${store.port}`);
-    await store.connected(1);
-    store.sockets[0]?.write('220 mail.example.com ESMTP\r\n');
-    assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
-  });
+  for (const [what, bytes] of [
+    ['bytes', '220 mail.example.com ESMTP\r\n'],
+    ['bytes that end within a line, such as the body of an HTTP response,', 'HTTP/1.1 400 \r\n\r\nno'],
+  ] as const) {
+    test(`ends the connection after ${what} before the greeting`, async (t) => {
+      const store = await startFakeStore(t, () => undefined);
+      const client = openClient(t, `redis://127.0.0.1:${store.port}`);
+      await store.connected(1);
+      store.sockets[0]?.write(bytes);
+      assert.equal((await client.logged('replay store lost')).reason, 'reply-refused');
+    });
+  }
 
   test('accepts an error of 64 KiB, and ends the connection after a longer one', async (t) => {
     const longest = `-ERR ${'x'.repeat(64 * 1024 - 5)}`;
