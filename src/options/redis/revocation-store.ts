@@ -44,7 +44,10 @@ export class RevocationStore implements Watcher {
 
   onReady() {
     this.#attemptAll();
-    void this.ask([PROBE_KEY]);
+    const probe = () => void this.ask([PROBE_KEY]);
+    probe();
+    // That reply does not count yet, and no lookup may come for hours.
+    if (this.#clock.monotonic() < this.#refusesUntilMillis) this.#clock.after(REFUSED_MILLIS, probe);
   }
 
   onLost(reason: string) {

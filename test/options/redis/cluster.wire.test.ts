@@ -625,6 +625,17 @@ describe('a cluster', () => {
     assert.deepEqual(told.slice(-3), ['ready', 'lost', 'ready']);
   });
 
+  test('is ready again within seconds after it refused a lookup and its map was learnt, even if no other lookup comes [§24]', async (t) => {
+    const { first, stand } = await startWhole(t);
+    const good = first.say;
+    first.say = except('MGET', '-CLUSTERDOWN x\r\n', good);
+    assert.equal(await stand.verdict(TOKEN), UNAVAILABLE);
+    first.say = good;
+    assert.ok((await untilSo(stand, stand.isUp)) >= 2_000);
+    const told = stand.logs.map(({ message }) => String(message).replace('revocation store ', ''));
+    assert.deepEqual(told.slice(-3), ['ready', 'lost', 'ready']);
+  });
+
   /** A map of two nodes that have every other slot, of so many bytes before its last line end. */
   function scattered({ first, second }: Nodes, length: number) {
     const each = Array.from(
