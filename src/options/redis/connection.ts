@@ -114,7 +114,7 @@ export class Connection {
 
     this.#received = this.#received.slice(start);
     if (this.#received.length > this.#maxReplyLength) return this.end(reasonIn(null));
-    this.#expectReply();
+    if (start > 0) this.#expectReply();
   }
 
   /** Counts from the oldest command: counting from the last reply, a queue could wait for minutes. */

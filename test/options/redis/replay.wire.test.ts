@@ -459,6 +459,25 @@ describe('timeouts', () => {
     assert.equal((await client.logged('replay store lost')).reason, 'timeout');
   });
 
+  test('does not extend the timeout by pieces that come faster than a timer, which waits at least a millisecond', async (t) => {
+    const { store, client } = await startPair(t, silent);
+    const { after } = client.clock;
+    t.mock.method(client.clock, 'after', (millis: number, action: () => void) =>
+      after(Math.max(1, millis), action),
+    );
+    const verdict = client.record('jti');
+    await store.received(GREETING + 1);
+    client.clock.advance(999);
+    await deliver(store, '+');
+
+    for (const piece of ['O', 'K']) {
+      client.clock.advance(0.5);
+      await deliver(store, piece);
+    }
+    assert.equal((await client.logged('replay store lost')).reason, 'timeout');
+    assert.equal(await verdict, 'unavailable');
+  });
+
   test('gives the whole greeting two seconds, whatever arrives meanwhile', async (t) => {
     const store = await startFakeStore(t, () => undefined);
     const client = openClient(t, `redis://user:secret@127.0.0.1:${store.port}/1`);
