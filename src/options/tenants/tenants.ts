@@ -1,8 +1,8 @@
-// Tenants by template: a provider whose tenants each have an issuer (iss) of their own. It is found by an
-// unverified `iss`, with the keys for it. Promises: no two issuers accept one `iss`; unauthenticated clients
-// cause no fetch by naming a tenant; what a token names becomes part of no address; a key that the
-// provider published for one tenant verifies no token of another, cached or not. Loads no gate. Does not
-// check claims: verify/token/claims.ts does.
+// Tenants by template: a provider whose tenants each have an issuer (iss) of their own. That of a token is
+// found by its unverified `iss`, with the keys for it. Promises: no two issuers accept one `iss`;
+// unauthenticated clients cause no fetch by naming a tenant; what a token names becomes part of no address; a
+// key that the provider published for one tenant verifies no token of another, cached or not. Loads no gate.
+// Does not check claims: verify/token/claims.ts does.
 import { andThen } from '../../verify/base/clock.ts';
 import type { Surroundings } from '../../verify/base/events.ts';
 import {
