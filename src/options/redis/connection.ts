@@ -96,11 +96,16 @@ export class Connection {
 
   #giveUp = () => this.end('timeout');
 
+  /** A long reply comes in many pieces, and each attempt reads it from its beginning. */
+  #isPiece() {
+    const isLong = this.#received.length > MAX_REPLY_LENGTH;
+    return isLong && !this.#isReady && !this.#received.endsWith('\r\n');
+  }
+
   #read(text: string) {
     this.#received += text;
     let start = 0;
-    // A long reply comes in many pieces, and each attempt reads it from its beginning.
-    while (this.#received.length <= MAX_REPLY_LENGTH || this.#isReady || this.#received.endsWith('\r\n')) {
+    while (!this.#isPiece()) {
       const parsed = parseReply(this.#received, start);
       if (parsed === 'incomplete') break;
       if (parsed === 'malformed' || parsed.end - start - 2 > this.#maxReplyLength) {
