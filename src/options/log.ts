@@ -1,6 +1,6 @@
 // The log as JSON lines on standard output. Promises: a reader that
 // stalls or leaves loses lines, but blocks nothing and costs no more than a megabyte.
-import { systemClock } from '../verify/base/clock.ts';
+import { nothing, systemClock } from '../verify/base/clock.ts';
 import {
   EVENTS,
   LOG_LEVELS,
@@ -141,7 +141,7 @@ const IS_GUARDED = Symbol.for('gatehouse.isGuarded');
 function createProcessLog(leastLevel: LogLevel, hasMessages: boolean) {
   const { stdout } = process;
   // EPIPE must not end the service. With more than ten listeners, Node warns of a leak.
-  if (!(IS_GUARDED in stdout)) stdout.on('error', () => {});
+  if (!(IS_GUARDED in stdout)) stdout.on('error', nothing);
   Object.assign(stdout, { [IS_GUARDED]: true });
   return createLog(
     leastLevel,

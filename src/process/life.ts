@@ -1,7 +1,7 @@
 // The start and the end of a process that serves: hooks, signals, exit codes. Promises: a wrong hook is
 // reported by its name; the first signal drains; during the start, or after another, it ends at once. A hook
 // that fails or is late is logged.
-import type { Clock } from '../verify/base/clock.ts';
+import { nothing, type Clock } from '../verify/base/clock.ts';
 import { isJsonObject, isPlain } from '../verify/base/encoding.ts';
 import { describeBug, type Log } from '../verify/base/events.ts';
 import { readPlainOptions, someFunction, Part, type Rule, type Rules } from '../verify/base/option.ts';
@@ -178,7 +178,7 @@ function stopInTime(onStop: OnStop, clock: Clock) {
 
 async function run(hook: () => unknown, failed: 'start failed' | 'stop failed', log: Log) {
   // A hook may wait for what keeps no process alive.
-  const awake = setInterval(() => {}, 1_000);
+  const awake = setInterval(nothing, 1_000);
   try {
     await hook();
     return true;

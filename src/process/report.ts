@@ -4,6 +4,7 @@ import type { ServiceOptions, ServiceValues } from '../service/options.ts';
 import { Index } from '../service/routes/pattern.ts';
 import { literalsOf, type Route, type Routes } from '../service/routes/route.ts';
 import { namesFor } from '../settings/names.ts';
+import { nothing } from '../verify/base/clock.ts';
 import type { FetchErrorReason, Fields, LogEvent } from '../verify/base/events.ts';
 import { Part } from '../verify/base/option.ts';
 import type { Probed } from '../verify/token/verify.ts';
@@ -124,7 +125,7 @@ async function firstOutcomes(
   revocations: ServiceValues['revocations'],
 ) {
   // The connections to the stores do not keep the process alive.
-  const awake = setInterval(() => {}, 1_000);
+  const awake = setInterval(nothing, 1_000);
 
   const fetched = issuers.map(async ({ keys, refreshTenants = keys.refresh }) => {
     await refreshTenants();

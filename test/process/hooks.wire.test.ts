@@ -321,7 +321,7 @@ describe('the hooks of a process', { concurrency: 4 }, () => {
       [
         ['GET', '/orders/7', '/orders/{id}', 200, 'ada'],
         ['GET', '/orders/7', '/orders/{id}', 401, null],
-        ['GET', null, null, 403, null],
+        ['GET', '/a%2Fb', null, 403, null],
       ],
     );
     service.child.kill('SIGTERM');

@@ -103,7 +103,7 @@ class Cluster implements Client {
   #sendAgain({ address, isAsk }: Redirection, words: readonly string[], settle: Settle, dueAt: number) {
     const link = this.#linkTo(address);
     // A program may await nothing but the reply, and the link may not be ready.
-    const awake = setInterval(() => {}, REPLY_MILLIS);
+    const awake = setInterval(nothing, REPLY_MILLIS);
     let isDone = false;
 
     const finish: Settle = (reply) => {

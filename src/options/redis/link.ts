@@ -1,6 +1,6 @@
 // A connection to one server that is opened again whenever it is lost. Promises: no command before the server
 // has let this client in, and is what it should be.
-import type { Clock } from '../../verify/base/clock.ts';
+import { nothing, type Clock } from '../../verify/base/clock.ts';
 import { Connection, type Events, type Settle } from './connection.ts';
 import { isError, type Reply } from './resp.ts';
 import type { Address, Target } from './target.ts';
@@ -47,7 +47,7 @@ export class Link implements Client, Events {
   #connection: Connection | undefined;
   #name: string | undefined;
   #pauseMillis = MIN_PAUSE_MILLIS;
-  #cancelPause = () => {};
+  #cancelPause = nothing;
 
   /** `locate` looks for the server, and calls `found` once. */
   constructor(access: Target, locate: (found: Found) => void, clock: Clock, watcher: Watcher) {

@@ -1,7 +1,7 @@
 // A replay store that replicas share (RFC 9449 §11.1): Redis or Valkey. Trusts the server. Promises: only the
 // server's reply makes a proof `new`; without one it is `unavailable` within a second. Does not check that
 // the server keeps keys until they expire.
-import type { Clock } from '../../verify/base/clock.ts';
+import { nothing, type Clock } from '../../verify/base/clock.ts';
 import { printable, type Fields, type Log, type LogEvent } from '../../verify/base/events.ts';
 import { requireGood, Part } from '../../verify/base/option.ts';
 import { hashProof, keepSeconds, type ReplayStore, type ReplayVerdict } from '../../verify/dpop/replay.ts';
@@ -43,7 +43,7 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   /** Until when one verdict does not show that the server records all proofs. */
   #refusesUntilMillis = 0;
   #lastLogged = '';
-  #tellOutcome = () => {};
+  #tellOutcome = nothing;
   readonly firstOutcome = new Promise<void>((resolve) => {
     this.#tellOutcome = resolve;
   });

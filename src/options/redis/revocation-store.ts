@@ -1,6 +1,6 @@
 // The revocation store: what Redis or Valkey says of entries, and their writing. Trusts the server. Promises:
 // only whole replies within a second say that there is no entry.
-import type { Clock } from '../../verify/base/clock.ts';
+import { nothing, type Clock } from '../../verify/base/clock.ts';
 import {
   printable,
   type Fields,
@@ -30,7 +30,7 @@ export class RevocationStore implements Watcher {
   #refusesUntilMillis = 0;
   #last: readonly [event: LogEvent, fields: Fields] | undefined;
   #isClosed = false;
-  #tellOutcome = () => {};
+  #tellOutcome = nothing;
   /** Resolves once the store is known to respond, or not to. */
   readonly firstOutcome = new Promise<void>((resolve) => {
     this.#tellOutcome = resolve;
@@ -106,7 +106,7 @@ export class RevocationStore implements Watcher {
   /** Rejects unless the store confirms it: within two seconds for a connection, and one for the reply. */
   async write(words: readonly string[]): Promise<void> {
     // Neither timers of the store nor a socket that is not ready keep the process alive.
-    const awake = setInterval(() => {}, 1_000);
+    const awake = setInterval(nothing, 1_000);
     const reply = await this.#sendSoon(words);
     clearInterval(awake);
     if (isConfirmation(words, reply)) return;

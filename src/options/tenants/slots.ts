@@ -1,6 +1,6 @@
 // How many key sets of tenants are fetched at a time, and how often for unknown keys. Promises: tenants whose
 // provider hangs or fails leave room for the others, and unauthenticated clients cause no flood of fetches.
-import type { Clock } from '../../verify/base/clock.ts';
+import { nothing, type Clock } from '../../verify/base/clock.ts';
 import { rejectionBy } from '../../verify/keys/fetch.ts';
 
 const MOST = 20;
@@ -13,7 +13,7 @@ const MAX_WAITING_MILLIS = 4_500;
 class Turn {
   readonly isAgain;
   readonly lateAtMillis;
-  begin = () => {};
+  begin = nothing;
   readonly begun = new Promise<void>((resolve) => {
     this.begin = resolve;
   });

@@ -1,7 +1,7 @@
 // The provider's signing keys: which one a token names, when to fetch, how long to trust. Promises: one fetch
 // at a time; a failed one changes no key; no key is used over an hour after its fetch; a fetch that
 // succeeds drops withdrawn keys; held keys are found without waiting.
-import type { MaybePromise } from '../base/clock.ts';
+import { nothing, type MaybePromise } from '../base/clock.ts';
 import type { JsonObject } from '../base/encoding.ts';
 import {
   describeBug,
@@ -43,7 +43,7 @@ export class KeySet {
   #backoffMillis = MIN_BACKOFF_MILLIS;
   #failedAtMillis = 0;
   #retryAtMillis = 0;
-  #cancelRetry = () => {};
+  #cancelRetry = nothing;
   #isClosed = false;
   #lastUnknownKidFetchMillis = -Infinity;
   /** How many requests wait for a fetch. */
