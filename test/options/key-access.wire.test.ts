@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { test, type TestContext } from 'node:test';
 import { keyAccess, type KeyAccessOptions } from '../../src/key-access.ts';
 import { Part } from '../../src/verify/base/option.ts';
-import { connectDirectly, HEADERS, type Connect } from '../../src/verify/keys/fetch.ts';
+import { connectDirectly, HEADERS, KeyFetch, type Connect } from '../../src/verify/keys/fetch.ts';
 import { FetchError } from '../../src/verify/keys/jwks.ts';
 import { startProxy } from '../idp/proxy.ts';
 import { createKeyFetcher, connectThrough, kidsOf } from '../verify/keys/fetch-fixture.ts';
@@ -233,4 +233,26 @@ test('counts the reading of the files towards the time of a fetch [§25]', async
   const stuck = Part.make('keyAccess', { read, readAuthorities: read });
   const source = { domain, issuer, jwksUri: undefined, keyAccess: stuck };
   assert.deepEqual(await failureOf(createKeyFetcher(source, undefined, 20)()), ['timeout', '']);
+});
+
+test('connects nowhere once the time of a fetch is over while the files were read [§25]', async (t) => {
+  const { domain, issuer } = await startCluster(t, usual);
+  const connected: URL[] = [];
+
+  const connect: Connect = (url, limits) => {
+    connected.push(url);
+    return connectDirectly(url, limits);
+  };
+
+  const controller = new AbortController();
+
+  const read = async () => {
+    controller.abort();
+    return {};
+  };
+
+  const late = Part.make('keyAccess', { read, readAuthorities: read });
+  const source = { domain, issuer, jwksUri: undefined, keyAccess: late };
+  await assert.rejects(new KeyFetch(source, connect).fetch(controller.signal), { name: 'AbortError' });
+  assert.deepEqual(connected, []);
 });
