@@ -144,7 +144,7 @@ class Asking {
       this.#waiting -= 1;
       cancel();
       if (typeof ended === 'string') controller.abort();
-      // Last, for the same reason as above.
+      // Last, since it may throw, too.
       ignore();
       return ended;
     });

@@ -8,6 +8,7 @@ import type { Names } from './table.ts';
 /** Not `ISSUER_` alone: other tools use it too. */
 const PREFIXES = /\b(IDP|CORS|RESOURCE|METRICS|CLIENT_CERT|REVOCATION|ISSUER_[^_]+)_/g;
 
+/** Groups 2 and 3 are those of a section: `profile` is a key by itself. */
 const SECTIONS = /^"?(profile(?:\.|$)|(idp|issuers|api|cors|resource|metrics|revocation|server|log)(\.|$))/i;
 
 // With --env-file, Node 20 may join lines, secrets too, into one name (CWE-532).
@@ -48,7 +49,7 @@ export function reportVariables({ variables, problems, strays }: FoundEntries, k
   }
 }
 
-/** The same for keys. */
+/** Reports YAML keys that have none of the known names. */
 export function reportKeys({ keys, problems, warnings }: FoundEntries, known: readonly Names[]) {
   const paths = known.map(({ env, yaml }) => yaml || `${env} in the environment only`);
   for (const entry of keys) {

@@ -59,7 +59,7 @@ export interface CrossOrigin {
   readonly forReading: (origin?: string) => readonly string[];
 }
 
-/** What is known of a request that every reply to it depends on. */
+/** What the fields of every reply to a request depend on. */
 export interface Learnt extends Found {
   /** Replaces `CrossOrigin.forReading`. */
   readonly crossOrigin?: readonly string[] | undefined;

@@ -33,12 +33,13 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   readonly #log;
   readonly #client;
   /**
-   * False once the server refused a proof, or left proofs on two connections in a row without a reply. Then
-   * only a verdict, not a greeting, shows that it can record.
+   * False once the server refused a proof, or left proofs on two connections without a reply, and none got a
+   * verdict in between. Then only a verdict, not a greeting, shows that it can record.
    */
   #mayRecord = true;
+  /** Whether a proof has got no reply: the connection is about to be lost. */
   #isUnanswered = false;
-  /** Whether the connection before this one ended for that. */
+  /** Whether a connection has been lost for that since the last verdict. */
   #wasUnanswered = false;
   /** Until when one verdict does not show that the server records all proofs. */
   #refusesUntilMillis = 0;
@@ -84,8 +85,8 @@ export class SharedReplayStore implements ReplayStore, Watcher {
   }
 
   onLost(reason: string) {
-    if (this.#isUnanswered && reason === 'timeout') {
-      this.#mayRecord &&= !this.#wasUnanswered;
+    if (this.#isUnanswered) {
+      if (this.#wasUnanswered) this.#mayRecord = false;
       this.#wasUnanswered = true;
     }
     this.#isUnanswered = false;
@@ -100,7 +101,6 @@ export class SharedReplayStore implements ReplayStore, Watcher {
 
   /** Returns whether the connection may go on. */
   #heedVerdict() {
-    this.#isUnanswered = false;
     this.#wasUnanswered = false;
     if (this.#clock.monotonic() >= this.#refusesUntilMillis) {
       this.#mayRecord = true;
@@ -111,7 +111,7 @@ export class SharedReplayStore implements ReplayStore, Watcher {
 
   #heedRefusal(reply: Reply | undefined) {
     this.#isUnanswered = reply === undefined;
-    this.#mayRecord &&= this.#isUnanswered;
+    if (reply !== undefined) this.#mayRecord = false;
     if (!mayGoOnAfter(reply)) return false;
 
     this.#refusesUntilMillis = this.#clock.monotonic() + REFUSED_MILLIS;

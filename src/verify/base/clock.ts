@@ -27,7 +27,7 @@ export type MaybePromise<Value> = Value | Promise<Value>;
 export const isPromise = <Value>(value: MaybePromise<Value>): value is Promise<Value> =>
   typeof (value as Partial<Promise<Value>> | undefined)?.then === 'function';
 
-/** A new one, since a `then` of the user's may return nothing or throw, even that of a native promise. */
+/** A new promise: a `then` that users wrote may return nothing or throw, even one of a native promise. */
 export const toPromise = async <Value>(value: MaybePromise<Value>) => await value;
 
 /** Continues at once unless the value is a promise. */

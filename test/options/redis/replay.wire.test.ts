@@ -607,6 +607,33 @@ describe('the connection', () => {
     assert.equal(client.isUp(), true);
   });
 
+  test('stays lost after a second connection that ends on a proof, however it ends, and not after the first since a verdict [§15]', async (t) => {
+    const { store, client } = await startPair(t);
+
+    const endOnProof = async () => {
+      store.say = silent;
+      const verdict = client.record(`jti ${store.commands.length}`);
+      await store.received(store.commands.length + 1);
+      store.sockets.at(-1)?.resetAndDestroy();
+      assert.equal(await verdict, 'unavailable');
+      await client.lost();
+      store.say = goodStore();
+      client.clock.advance(RETRY_MILLIS);
+      await client.greeted();
+    };
+
+    for (let round = 1; round <= 2; round += 1) {
+      await endOnProof();
+      assert.equal(client.isUp(), true);
+      assert.equal(await client.record(`round ${round}`), 'new');
+    }
+    await endOnProof();
+    await endOnProof();
+    assert.equal(client.isUp(), false);
+    assert.equal(await client.record('last'), 'new');
+    assert.equal(client.isUp(), true);
+  });
+
   test('is logged as lost, and not as up, however often it is opened again, while the store greets and leaves proofs on more than one connection without a reply [§15]', async (t) => {
     const { store, client } = await startPair(t, silent);
     const told = () => client.logs.map(({ message }) => message);
